@@ -79,6 +79,12 @@ class Metrics(MessageCase):
                          {'warpline_port_up{port="net_vnic0"}', 'warpline_port_up{port="net_vnic1"}'}
                          if os.environ.get("WARPLINE_HAS_VNIC") == "1" else {name for name in first if "port_up" in name})
 
+        pools = {name.partition("{")[2]: size for name, size in first.items() if name.startswith("warpline_pool_mbufs{")}
+        self.assertGreater(len(pools), 0)
+        for pool, size in pools.items():
+            # The receive rings have some.
+            self.assertTrue(0 <= first["warpline_pool_free_mbufs{" + pool] < size, pool)
+
     def commands(self):
         """Each running command, under way for as long as a scrape takes."""
         (self.scratch.path / "routes").write_text("10.5.0.0/16 via 10.0.0.9\n", encoding="ascii")

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <rte_mempool.h>
+
 namespace warpline::report {
 namespace {
 
@@ -76,6 +78,28 @@ void add(Snapshot& snapshot, const RunTotals& totals) {
     snapshot.summary("warpline_latency_seconds", "From sender to checker, of the run so far", *totals.latency);
 }
 
+namespace {
+
+/// Adds how many mbufs each pool of the process has, and how many of them are free. While lcores take and give some, it
+/// is out by as many.
+void add_pools(Snapshot& snapshot) {
+  struct Gauges {
+    Family& all;
+    Family& free;
+  } gauges{snapshot.gauge("warpline_pool_mbufs", "mbufs", "Packet buffers of each pool"),
+           snapshot.gauge("warpline_pool_free_mbufs", "mbufs", "Those that nobody has")};
+  rte_mempool_walk(
+      [](rte_mempool* pool, void* to) {
+        auto& [all, free] = *static_cast<Gauges*>(to);
+        const metrics::Labels labels = {{"pool", pool->name}};
+        all.with(std::uint64_t{pool->size}, labels);
+        free.with(std::uint64_t{rte_mempool_avail_count(pool)}, labels);
+      },
+      &gauges);
+}
+
+}  // namespace
+
 void add(Snapshot& snapshot, std::span<const port::Port> ports) {
   Family& missed = snapshot.counter("warpline_port_missed_packets", "packets",
                                     "Packets that the device dropped because its receive ring was full");
@@ -96,6 +120,7 @@ void add(Snapshot& snapshot, std::span<const port::Port> ports) {
         .with(counters.tx_errors, {{"port", port.name()}, {"direction", "transmit"}});
     up.with(std::uint64_t{port.link().up}, labels);
   }
+  add_pools(snapshot);
 }
 
 void add(Snapshot& snapshot, std::span<const std::unique_ptr<datapath::QueuePath>> paths,

@@ -15,7 +15,7 @@ namespace warpline::report {
 
 /// Adds packets, drops by reason, stages, what was verified and the latency of a run.
 void add(metrics::Snapshot& snapshot, const RunTotals& totals);
-/// Adds what the devices count, and whether their links are up.
+/// Adds what the devices count, whether their links are up, and how full pools of packets are.
 void add(metrics::Snapshot& snapshot, std::span<const port::Port> ports);
 /// Adds what each queue of these paths received and sent; `ports` are those that they are of.
 void add(metrics::Snapshot& snapshot, std::span<const std::unique_ptr<datapath::QueuePath>> paths,
