@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "warpline/machine/pci_devices.h"
 
@@ -34,6 +35,18 @@ std::vector<std::string> names_in(const MachineFiles& machine, const fs::path& f
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// Interfaces of a function: its own, or those of the virtio device that it has.
+std::vector<std::string> interfaces_of(const MachineFiles& machine, const std::string& address) {
+  std::vector<std::string> interfaces = names_in(machine, kFunctions / address / "net");
+  for (const std::string& child : names_in(machine, kFunctions / address)) {
+    if (!child.starts_with("virtio")) continue;
+    for (std::string& interface : names_in(machine, kFunctions / address / child / "net")) {
+      interfaces.push_back(std::move(interface));
+    }
+  }
+  return interfaces;
 }
 
 /// Whether packets of this machine leave by an interface. Those of IPv6 that every interface has do not count.
@@ -90,7 +103,7 @@ Result<Plan> plan_nic(const MachineFiles& machine, const std::string& address) {
     plan.notes.emplace_back("it stays with mlx5_core, which DPDK goes through");
     return plan;
   }
-  for (const std::string& interface : names_in(machine, kFunctions / address / "net")) {
+  for (const std::string& interface : interfaces_of(machine, address)) {
     if (!has_routes(machine, interface)) continue;
     return environment_error(
         what, fmt::format("the kernel has routes by {}", interface),

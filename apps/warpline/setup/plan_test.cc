@@ -83,6 +83,13 @@ TEST_F(SetupPlanTest, ANicWithRoutesIsRefused) {
   expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes by eth1");
 }
 
+TEST_F(SetupPlanTest, AnInterfaceOfVirtioCountsToo) {
+  machine_.add_function(kNic, "virtio-pci", "0x020000", "0x1af4");
+  machine_.write("sys/bus/pci/devices/0000:01:00.0/virtio3/net/eth1/operstate", "up\n");
+  machine_.write("proc/net/route", "eth1\t00000000\n");
+  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes by eth1");
+}
+
 TEST_F(SetupPlanTest, WithoutAnIommuThereMustBeLeave) {
   machine_.add_function(kNic, "e1000e");
   std::filesystem::remove_all(root_.path() / "sys/bus/pci/devices/0000:01:00.0/iommu_group");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,15 @@ Result<std::vector<Before>> read_record(const MachineFiles& machine, const std::
   error.what = fmt::format("cannot read {}", path);
   error.fix = fmt::format("put back by hand what was set up, and remove {}", path);
   return error;
+}
+
+/// Removes a record, and its folders where they are empty then.
+Result<void> forget(MachineFiles& machine, const std::string& path) {
+  WARPLINE_CHECK(machine.remove_file(path));
+  std::error_code not_empty;
+  const std::filesystem::path folder = machine.at(path).parent_path();
+  if (std::filesystem::remove(folder, not_empty)) std::filesystem::remove(folder.parent_path(), not_empty);
+  return {};
 }
 
 }  // namespace
@@ -88,7 +98,7 @@ Result<void> carry_out(MachineFiles& machine, std::string_view target, const Pla
     bool all_back = true;
     for (auto last = made.rbegin(); last != made.rend(); ++last) all_back &= put_back(machine, *last).ok();
     if (all_back) {
-      static_cast<void>(earlier.empty() ? machine.remove_file(path) : machine.write_file(path, to_text(earlier)));
+      static_cast<void>(earlier.empty() ? forget(machine, path) : machine.write_file(path, to_text(earlier)));
     }
     return done;
   }
@@ -100,7 +110,7 @@ Result<std::vector<Before>> undo(MachineFiles& machine, std::string_view target)
   WARPLINE_TRY(std::vector<Before> record, read_record(machine, path));
   std::reverse(record.begin(), record.end());
   for (const Before& before : record) WARPLINE_CHECK(put_back(machine, before));
-  if (!record.empty()) WARPLINE_CHECK(machine.remove_file(path));
+  if (!record.empty()) WARPLINE_CHECK(forget(machine, path));
   return record;
 }
 

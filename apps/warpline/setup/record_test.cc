@@ -36,7 +36,7 @@ TEST_F(SetupRecordTest, ANicGoesToVfioAndBack) {
   EXPECT_THAT(*back, SizeIs(1));
   EXPECT_EQ(machine_.driver(kNic), "e1000e");
   EXPECT_EQ(machine_.read("/sys/bus/pci/devices/0000:01:00.0/driver_override"), "(null)\n");
-  EXPECT_FALSE(machine_.exists(record_path("nic")));
+  EXPECT_FALSE(machine_.exists("/var/lib/warpline"));
   EXPECT_THAT(*undo(machine_, "nic"), IsEmpty());
 }
 
