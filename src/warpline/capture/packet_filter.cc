@@ -12,6 +12,42 @@ namespace {
 
 constexpr int kLongestFrame = 65'535;
 
+/// Those that bpf_filter() knows. Libpcap's own check looks at parts of a code only, and the whole of one that is not
+/// here ends the process.
+bool is_known(const bpf_insn& instruction) {
+  const unsigned code = instruction.code;
+  switch (code) {
+    case BPF_RET | BPF_K:
+    case BPF_RET | BPF_A:
+    case BPF_LD | BPF_W | BPF_ABS:
+    case BPF_LD | BPF_H | BPF_ABS:
+    case BPF_LD | BPF_B | BPF_ABS:
+    case BPF_LD | BPF_W | BPF_IND:
+    case BPF_LD | BPF_H | BPF_IND:
+    case BPF_LD | BPF_B | BPF_IND:
+    case BPF_LD | BPF_W | BPF_LEN:
+    case BPF_LDX | BPF_W | BPF_LEN:
+    case BPF_LDX | BPF_B | BPF_MSH:
+    case BPF_LD | BPF_IMM:
+    case BPF_LDX | BPF_IMM:
+    case BPF_LD | BPF_MEM:
+    case BPF_LDX | BPF_MEM:
+    case BPF_ST:
+    case BPF_STX:
+    case BPF_JMP | BPF_JA:
+    case BPF_ALU | BPF_NEG:
+    case BPF_MISC | BPF_TAX:
+    case BPF_MISC | BPF_TXA:
+      return true;
+    default:
+      break;
+  }
+  const unsigned operation = BPF_OP(code);
+  const bool plain = (code & ~(BPF_CLASS(0xffU) | BPF_OP(0xffU) | BPF_SRC(0xffU))) == 0;
+  if (BPF_CLASS(code) == BPF_JMP) return plain && operation != BPF_JA && operation <= BPF_JSET;
+  return BPF_CLASS(code) == BPF_ALU && plain && operation <= BPF_XOR && operation != BPF_NEG;
+}
+
 }  // namespace
 
 Result<PacketFilter> PacketFilter::compile(const std::string& expression) {
@@ -46,10 +82,10 @@ Result<PacketFilter> PacketFilter::of_program(std::span<const std::uint8_t> prog
   std::vector<bpf_insn> instructions(program.size() / sizeof(bpf_insn));
   std::memcpy(instructions.data(), program.data(), program.size());
   // Libpcap's own check lets a jump go backwards, so that a frame could be looked at for ever.
-  const bool loops = std::ranges::any_of(instructions, [&](const bpf_insn& instruction) {
-    return instruction.code == (BPF_JMP | BPF_JA) && instruction.k >= instructions.size();
+  const bool sound = std::ranges::all_of(instructions, [&](const bpf_insn& instruction) {
+    return is_known(instruction) && (instruction.code != (BPF_JMP | BPF_JA) || instruction.k < instructions.size());
   });
-  if (loops || bpf_validate(instructions.data(), static_cast<int>(instructions.size())) == 0) return unsound;
+  if (!sound || bpf_validate(instructions.data(), static_cast<int>(instructions.size())) == 0) return unsound;
   filter.program_ = {
       new bpf_program{.bf_len = static_cast<u_int>(instructions.size()), .bf_insns = new bpf_insn[instructions.size()]},
       [](const bpf_program* own) {

@@ -82,9 +82,23 @@ TEST(PacketFilter, ItsProgramIsTheSameFilterElsewhere) {
   EXPECT_TRUE(PacketFilter::of_program({})->matches_all());
 }
 
+TEST(PacketFilter, WhatLibpcapCompilesIsTakenElsewhere) {
+  for (const char* const expression :
+       {"udp port 9", "ip6 and tcp dst portrange 1-100", "vlan 7 and not arp", "ip[0] & 0xf != 5",
+        "len > 100 and ip[2:2] % 4 = 1", "ether[0] & 1 = 0 and ip[16] >= 224", "icmp6 or sctp",
+        "host 10.0.0.1 or net 192.0.2.0/24", "tcp[tcpflags] & (tcp-syn|tcp-ack) != 0",
+        "(ip[0] ^ 3) + 1 * 2 - 1 << 1 >> 1 = 7", "greater 60", "mpls 3", "pppoes and ip"}) {
+    const auto compiled = PacketFilter::compile(expression);
+    ASSERT_TRUE(compiled) << expression;
+    EXPECT_TRUE(PacketFilter::of_program(compiled->program())) << expression;
+  }
+}
+
 TEST(PacketFilter, AProgramThatDoesNotEndIsRefused) {
   EXPECT_FALSE(PacketFilter::of_program(std::vector<std::uint8_t>(8, 0)));  // loads and falls off its end
   EXPECT_FALSE(PacketFilter::of_program(std::vector<std::uint8_t>(7, 6)));
+  const std::uint8_t unknown[] = {0xf6, 0x52, 0, 0, 0, 0, 0, 0};  // of RET's class
+  EXPECT_FALSE(PacketFilter::of_program(unknown));
   const std::uint8_t again[] = {5, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 6, 0, 0, 0, 1, 0, 0, 0};  // ja -1; ret 1
   EXPECT_FALSE(PacketFilter::of_program(again));
 }
