@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "warpline/base/statistics/bootstrap.h"
+#include "warpline/base/time/progress_lines.h"
 
 namespace warpline::batches {
 namespace {
@@ -98,13 +99,14 @@ CopyBatchTable run_copy_batch(CopyBatchPlan plan, const config::BenchConfig& ben
   const std::uint16_t rounds = bench.rounds != 0 ? bench.rounds : kCopyBatchRounds;
   progress(fmt::format("copy-batch: {} cells, {} times", places.size(), rounds));
   std::mt19937_64 random(bench.seed);
+  ProgressLines parts("copy-batch", std::uint64_t{rounds} * places.size(), progress);
   for (std::uint16_t round = 0; round < rounds; ++round) {
     std::ranges::shuffle(places, random);
     for (const auto& [row, cell] : places) {
       CopyBatchSamples& samples = table.samples[row][cell];
       if (samples.failure.empty()) add_run(run(table.plan.rows[row].cells[cell].arguments), samples);
+      parts.step();
     }
-    progress(fmt::format("copy-batch: round {} of {}", round + 1, rounds));
   }
   return table;
 }

@@ -10,6 +10,7 @@
 
 #include "warpline/base/kinds.h"
 #include "warpline/base/statistics/bootstrap.h"
+#include "warpline/base/time/progress_lines.h"
 
 namespace warpline::bench {
 namespace {
@@ -147,15 +148,16 @@ Result<AdaptiveBenchTable> run_adaptive_bench(const config::BenchConfig& bench, 
       places.emplace_back(table.rows.size() - 1, cell);
     }
   }
+  ProgressLines parts("adaptive", std::uint64_t{rounds} * places.size(), progress);
   for (std::uint16_t round = 0; round < rounds; ++round) {
     std::ranges::shuffle(places, random);
     for (const auto& [row, column] : places) {
+      parts.step();
       AdaptiveBenchCell& cell = table.rows[row].cells[column];
       if (!cell.failure.empty()) continue;
       const double packets = std::max(1.0, table.capacity_mpps * 1e6 * table.rows[row].load / 100);
       add_run(run(adaptive_arguments(bench, cell.burst, fmt::format("{:.0f}pps", packets))), cell);
     }
-    progress(fmt::format("adaptive: round {} of {}", round + 1, rounds));
   }
   return table;
 }

@@ -12,6 +12,7 @@
 
 #include "bench/recycle_rig.h"
 #include "warpline/base/time/clock.h"
+#include "warpline/base/time/progress_lines.h"
 
 namespace warpline::bench {
 namespace {
@@ -195,14 +196,15 @@ Result<RecycleBenchTable> run_recycle_bench(RecycleBenchPlan plan, const Recycle
   std::mt19937_64 random(size.seed);
   const double clock = clock_cost();
   progress(fmt::format("recycle: {} settings, {} rounds", order.size(), size.rounds));
+  ProgressLines parts("recycle", std::uint64_t{size.rounds} * order.size(), progress);
   while (table.rounds < size.rounds) {
     std::ranges::shuffle(order, random);
     for (const std::size_t index : order) {
       if (stop.load(std::memory_order_relaxed)) return table;
       WARPLINE_CHECK(measure_once(table.plan.settings[index], size, clock, table.samples[index]));
+      parts.step();
     }
     ++table.rounds;
-    progress(fmt::format("recycle: round {} of {}", table.rounds, size.rounds));
   }
   return table;
 }

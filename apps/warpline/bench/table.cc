@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "warpline/base/time/progress_lines.h"
+
 namespace warpline::bench {
 namespace {
 
@@ -88,15 +90,19 @@ BenchTable run_bench_plan(BenchPlan plan, const config::BenchConfig& bench, cons
 
   const std::uint16_t rounds = bench.rounds != 0 ? bench.rounds : kRounds;
   progress(fmt::format("{}: {} cells are verified, then timed {} times", table.plan.name, cells.size(), rounds));
-  for (const auto& place : cells) verify(run(cell_at(place).verified), at(place));
+  ProgressLines parts(table.plan.name, (std::uint64_t{rounds} + 1) * cells.size(), progress);
+  for (const auto& place : cells) {
+    verify(run(cell_at(place).verified), at(place));
+    parts.step();
+  }
   std::mt19937_64 random(bench.seed);
   for (std::uint16_t round = 0; round < rounds; ++round) {
     std::ranges::shuffle(cells, random);
     for (const auto& place : cells) {
+      parts.step();
       if (at(place).failed()) continue;
       if (const auto report = report_of(run(cell_at(place).timed), at(place))) add_timed(*report, at(place));
     }
-    progress(fmt::format("{}: round {} of {}", table.plan.name, round + 1, rounds));
   }
   return table;
 }

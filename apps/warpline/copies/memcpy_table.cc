@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "warpline/base/time/progress_lines.h"
+
 namespace warpline::copies {
 namespace {
 
@@ -134,14 +136,15 @@ MemcpyTable run_memcpy_table(bool with_gpu, std::uint16_t rounds, std::uint64_t 
   for (CopySamples& samples : table.by_count) order.push_back(&samples);
   for (CopySamples& samples : table.by_size) order.push_back(&samples);
   std::mt19937_64 random(seed);
+  ProgressLines parts("memcpy", std::uint64_t{rounds} * order.size(), progress);
   while (table.rounds < rounds) {
     std::ranges::shuffle(order, random);
     for (CopySamples* samples : order) {
       if (stop.load(std::memory_order_relaxed)) return table;
       time_once(*samples, time);
+      parts.step();
     }
     ++table.rounds;
-    progress(fmt::format("memcpy: round {} of {}", table.rounds, rounds));
   }
   return table;
 }

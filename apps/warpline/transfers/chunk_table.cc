@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "warpline/base/random.h"
+#include "warpline/base/time/progress_lines.h"
 
 namespace warpline::transfers {
 namespace {
@@ -158,6 +159,7 @@ Result<ChunkTable> run_chunk_table(const std::vector<ChunkRow>& rows, const conf
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random random(bench.seed);
   progress(fmt::format("stream-chunk: {} rows, {} times", rows.size(), rounds));
+  ProgressLines parts("stream-chunk", std::uint64_t{rounds} * order.size(), progress);
   for (std::uint16_t round = 0; round < rounds; ++round) {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     for (const std::size_t i : order) {
@@ -165,8 +167,8 @@ Result<ChunkTable> run_chunk_table(const std::vector<ChunkRow>& rows, const conf
       WARPLINE_TRY(const TransferFigures figures, run(rows[i].transfer(bench)));
       if (stop.load(std::memory_order_relaxed)) return table;
       table.samples[i].rounds.push_back(figures);
+      parts.step();
     }
-    progress(fmt::format("stream-chunk: round {} of {}", round + 1, rounds));
   }
   return table;
 }
