@@ -91,8 +91,14 @@ class CaptureRingInput : public CaptureRingEnd {
     }
     return &slot(put_);
   }
-  /// Hands over what free_slot() returned last.
-  void put() { put_count().store(++put_, std::memory_order_release); }
+  /// Hands over what free_slot() returned last. The one after the next is asked for, because another processor has read
+  /// it since.
+  void put() {
+    put_count().store(++put_, std::memory_order_release);
+    const auto* const later = reinterpret_cast<const std::byte*>(&slot(put_ + 1));
+    __builtin_prefetch(later, 1);
+    __builtin_prefetch(later + RingShape::kLine, 1);
+  }
 
  private:
   std::uint64_t put_ = 0;
