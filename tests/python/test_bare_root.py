@@ -31,11 +31,11 @@ for module in test_rpc_processes test_ingest; do /tmp/there/bin/python -m unitte
 
 
 def wheel_for(minor):
-    """The one that Python 3.`minor` takes, or None: of that version, or the stable one of an earlier."""
+    """The one that Python 3.`minor`, which has a GIL, takes, or None: of that version, or the stable one of an earlier."""
     fitting = []
     for wheel in WHEELS:
         made = int(re.search(r"-cp3(\d+)-", wheel.name).group(1))
-        if made == minor or ("-abi3-" in wheel.name and made <= minor):
+        if f"-cp3{minor}-cp3{minor}-" in wheel.name or ("-abi3-" in wheel.name and made <= minor):
             fitting.append((made, wheel))
     return max(fitting)[1] if fitting else None
 
