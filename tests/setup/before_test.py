@@ -40,17 +40,17 @@ sys.exit(1)
 
 class ForwardBefore(unittest.TestCase):
     def compare(self, before):
-        options = argparse.Namespace(rounds=5, binary=pathlib.Path("now"), before=before)
+        options = argparse.Namespace(rounds=5, binary=pathlib.Path("now"), before=before, tsc_hz=1.0)
         cycles = {None: 50, pathlib.Path("now"): 44, pathlib.Path("before"): 40}
         calls = []
 
         def measure(binary, _case, _options):
             calls.append(binary)
-            return forward.Cost(cycles[binary], cycles[binary] / 2, 1)
+            return forward.Cost(cycles[binary], cycles[binary] / 2, 0, 1)
 
         forward.measure_warpline = measure
         forward.measure_testpmd = lambda case, options: measure(None, case, options)
-        return forward.compare(("net_null", "none", 32), options, random.Random(1), 1.0), calls
+        return forward.compare(("net_null", "none", 32), options, random.Random(1)), calls
 
     def test_both_builds_have_as_many_rounds(self):
         result, calls = self.compare(pathlib.Path("before"))
