@@ -123,6 +123,7 @@ class EventLoops : public ::testing::Test {
   std::unique_ptr<RequestQueue> queue_;
   std::unique_ptr<LoopCalls> calls_;
   std::array<std::thread, 3> threads_;
+  std::atomic<std::uint32_t> seen_{0};  ///< for handlers, which requests reach until the end of the test
   std::atomic<bool> stop_{false};
 };
 
@@ -240,10 +241,9 @@ TEST_F(EventLoops, RowsBecomeRows) {
 }
 
 TEST_F(EventLoops, RowsEndWithTheFirstThatFails) {
-  std::atomic<std::uint32_t> seen{0};
   serve(64, [&](RequestQueue& queue, const QueuedRequest& request) {
     if (request.kind != QueuedRequest::Kind::request) return;
-    ++seen;
+    ++seen_;
     queue.answer(request.place, request.data, request.data.data[0] == 9 ? 77 : 0);
   });
   connect();
@@ -256,21 +256,20 @@ TEST_F(EventLoops, RowsEndWithTheFirstThatFails) {
   (void)take(1);
   EXPECT_EQ(rows.failed_row(), 100U);
   EXPECT_EQ(rows.failure().code, 77);
-  EXPECT_LT(seen.load(), 200U);
+  EXPECT_LT(seen_.load(), 200U);
 }
 
 TEST_F(EventLoops, RowsThatAreCancelledEnd) {
-  std::atomic<std::uint32_t> seen{0};
   serve(64, [&](RequestQueue& queue, const QueuedRequest& request) {
     if (request.kind == QueuedRequest::Kind::withdrawn) queue.decline(request.place);
-    if (request.kind == QueuedRequest::Kind::request) ++seen;
+    if (request.kind == QueuedRequest::Kind::request) ++seen_;
   });
   connect();
   const std::vector<std::uint8_t> requests(100);
   CallRows rows({.requests = requests.data(), .request_bytes = 1, .rows = 100, .at_once = 8});
   const std::uint32_t place = calls_->add(rows);
   calls_->flush();
-  while (seen.load() == 0) std::this_thread::yield();
+  while (seen_.load() == 0) std::this_thread::yield();
   calls_->cancel(place);
   EXPECT_EQ(take(1).at(place).result.status, message::MessageStatus::cancelled);
   CallRows never({.requests = requests.data(), .request_bytes = 1, .rows = 100, .at_once = 8});
