@@ -12,8 +12,7 @@ namespace {
 
 constexpr int kLongestFrame = 65'535;
 
-/// Those that bpf_filter() knows. Libpcap's own check looks at parts of a code only, and the whole of one that is not
-/// here ends the process.
+/// Those that bpf_filter() knows; it ends the process at others.
 bool is_known(const bpf_insn& instruction) {
   const unsigned code = instruction.code;
   switch (code) {
@@ -46,6 +45,26 @@ bool is_known(const bpf_insn& instruction) {
   const bool plain = (code & ~(BPF_CLASS(0xffU) | BPF_OP(0xffU) | BPF_SRC(0xffU))) == 0;
   if (BPF_CLASS(code) == BPF_JMP) return plain && operation != BPF_JA && operation <= BPF_JSET;
   return BPF_CLASS(code) == BPF_ALU && plain && operation <= BPF_XOR && operation != BPF_NEG;
+}
+
+/// Whether bpf_filter() comes to an end and stays within program and scratch memory: jumps go forwards, and the last
+/// instruction returns. Libpcap's bpf_validate() lets a jump go backwards, and a library of DPDK has one of that name.
+bool ends_with_each_frame(std::span<const bpf_insn> program) {
+  if (program.empty() || BPF_CLASS(program.back().code) != BPF_RET) return false;
+  for (std::size_t i = 0; i < program.size(); ++i) {
+    const bpf_insn& one = program[i];
+    if (!is_known(one)) return false;
+    const unsigned code = one.code;
+    const std::size_t behind = program.size() - i - 1;  // instructions behind this one
+    const bool stores = code == BPF_ST || code == BPF_STX || code == (BPF_LD | BPF_MEM) || code == (BPF_LDX | BPF_MEM);
+    if (stores && one.k >= BPF_MEMWORDS) return false;
+    if (BPF_CLASS(code) == BPF_JMP) {
+      const bool always = code == (BPF_JMP | BPF_JA);
+      if (always ? one.k >= behind : one.jt >= behind || one.jf >= behind) return false;
+    }
+    if ((code == (BPF_ALU | BPF_DIV | BPF_K) || code == (BPF_ALU | BPF_MOD | BPF_K)) && one.k == 0) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -81,11 +100,7 @@ Result<PacketFilter> PacketFilter::of_program(std::span<const std::uint8_t> prog
   if (program.size() % sizeof(bpf_insn) != 0) return unsound;
   std::vector<bpf_insn> instructions(program.size() / sizeof(bpf_insn));
   std::memcpy(instructions.data(), program.data(), program.size());
-  // Libpcap's own check lets a jump go backwards, so that a frame could be looked at for ever.
-  const bool sound = std::ranges::all_of(instructions, [&](const bpf_insn& instruction) {
-    return is_known(instruction) && (instruction.code != (BPF_JMP | BPF_JA) || instruction.k < instructions.size());
-  });
-  if (!sound || bpf_validate(instructions.data(), static_cast<int>(instructions.size())) == 0) return unsound;
+  if (!ends_with_each_frame(instructions)) return unsound;
   filter.program_ = {
       new bpf_program{.bf_len = static_cast<u_int>(instructions.size()), .bf_insns = new bpf_insn[instructions.size()]},
       [](const bpf_program* own) {

@@ -99,6 +99,12 @@ TEST(PacketFilter, AProgramThatDoesNotEndIsRefused) {
   EXPECT_FALSE(PacketFilter::of_program(std::vector<std::uint8_t>(7, 6)));
   const std::uint8_t unknown[] = {0xf6, 0x52, 0, 0, 0, 0, 0, 0};  // of RET's class
   EXPECT_FALSE(PacketFilter::of_program(unknown));
+  const std::uint8_t beyond[] = {0x15, 0, 1, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0};  // jeq #0 jt 1; ret 1
+  EXPECT_FALSE(PacketFilter::of_program(beyond));
+  const std::uint8_t outside[] = {2, 0, 0, 0, 16, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0};  // st M[16]; ret 1
+  EXPECT_FALSE(PacketFilter::of_program(outside));
+  const std::uint8_t by_zero[] = {0x34, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0};  // div #0; ret 1
+  EXPECT_FALSE(PacketFilter::of_program(by_zero));
   const std::uint8_t again[] = {5, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 6, 0, 0, 0, 1, 0, 0, 0};  // ja -1; ret 1
   EXPECT_FALSE(PacketFilter::of_program(again));
 }
