@@ -81,7 +81,7 @@ class CaptureWriter {
   };
   std::vector<Pending> pending_;
 
-  // By the thread that writes.
+  // The thread that writes counts here.
   struct Counts {
     DropCounters written;
     DropCounters unwritten;

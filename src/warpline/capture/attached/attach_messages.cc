@@ -9,7 +9,7 @@ namespace {
 
 enum class Kind : std::uint32_t { request = 1, welcome, refusal, totals };
 
-/// Of these messages and what lies in rings: another number of verdicts is another version.
+/// kVersion names the form of these messages and of what lies in rings, of which the number of verdicts is a part.
 constexpr std::uint32_t kVersion = 0x7701'0000 + kVerdicts;
 
 class Writer {

@@ -108,7 +108,7 @@ class CaptureRingInput : public CaptureRingEnd {
 /// The end of a ring that packets are taken out by. One thread.
 class CaptureRingOutput : public CaptureRingEnd {
  public:
-  /// As CaptureRingInput().
+  /// `memory` is what CaptureRingInput() has it be.
   CaptureRingOutput(std::byte* memory, RingShape shape) : CaptureRingEnd(memory, shape) {}
 
   /// Returns the oldest packet, which stays until pop(); null: there is none.
