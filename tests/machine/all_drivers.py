@@ -15,8 +15,8 @@ MODELS = (
     ("virtio", VIRTIO, {"mtu": 9000}),
     ("virtio packed", f"{VIRTIO},packed=on", {"mtu": 9000}),
     ("virtio without merged buffers", f"{VIRTIO},mrg_rxbuf=off", {}),
-    ("e1000", "e1000", {"mtu": 9000, "queues": 2}),
-    ("e1000e", "e1000e", {"mtu": 9000, "queues": 2, "uncounted": 4}),
+    ("e1000", "e1000", {"mtu": 9000, "queues": 2, "clears_bytes": True}),
+    ("e1000e", "e1000e", {"mtu": 9000, "queues": 2, "uncounted": 4, "clears_bytes": True}),
     ("vmxnet3", "vmxnet3", {"mtu": 9000, "queues": 2}),
     ("igb", "igb", {"mtu": 9000, "queues": 2}),
 )

@@ -118,6 +118,7 @@ class Rig:
     """name: of the driver; ports: their specs; cables: the test's ends; mtu: one that the device takes, 0: its
     default only; queues: the most that it has; queues_argument: of the port's spec, that asks for several; uncounted:
     bytes of each frame sent that the device does not count, where the emulated one differs from its data sheet;
+    clears_bytes: reading its counters of bytes clears them, half by half, so what passes between the halves is lost;
     not_offered: checks that are nothing for the driver, by name, each with the reason; arguments: further ones of each
     run."""
 
@@ -125,13 +126,28 @@ class Rig:
     loses_at_end = False
 
     def __init__(
-        self, name, ports, cables, mtu=0, queues=1, queues_argument=None, uncounted=0, not_offered=None, arguments=()
+        self,
+        name,
+        ports,
+        cables,
+        mtu=0,
+        queues=1,
+        queues_argument=None,
+        uncounted=0,
+        clears_bytes=False,
+        not_offered=None,
+        arguments=(),
     ):
         self.name, self.ports, self.cables = name, ports, cables
         self.mtu, self.queues, self.queues_argument = mtu, queues, queues_argument
-        self.uncounted, self.arguments = uncounted, tuple(arguments)
+        self.uncounted, self.clears_bytes = uncounted, clears_bytes
+        self.arguments = tuple(arguments)
         self.not_offered = not_offered or {}
         self.runs = []
+
+    def counted_bytes(self, counted, passed):
+        """Whether the device may count so many bytes of those that have passed."""
+        return counted <= passed if self.clears_bytes else counted == passed
 
     def command(self, command, ports, arguments):
         """`message server` and `message client` have their ports behind the role, all others behind the command."""
