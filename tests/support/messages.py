@@ -59,11 +59,12 @@ class MessageCase(Case):
         self.assertTrue(doubted >= sessions if told else doubted == 0, report["protocol"])
         for loss in lost:
             # In the client's own clock, without the time that it was not on a processor: the turn of its loop before
-            # the one that told of the loss had no reason to tell of it 50 ms before.
+            # the one that told of the loss had no reason to tell of it 50 ms before, or half the timeout where a
+            # loaded machine has it credit the peer with gaps in its own schedule.
             # The program hears of a response after its endpoint: by the turns that it takes to hand out what came before.
             # Who is told waits an eighth of it, and as long as it takes to be told and to ask twice.
             self.assertGreaterEqual(loss["silent_ns"], (timeout // 8 if told else timeout) - 10_000_000)
-            self.assertLessEqual(loss["silent_before_ns"], timeout + 50_000_000)
+            self.assertLessEqual(loss["silent_before_ns"], timeout + timeout // 2 + 50_000_000)
         self.assertEqual(report["requests"]["peer_lost"], sum(loss["requests"] for loss in report["losses"]))
         self.assertGreater(report["requests"]["peer_lost"], 0)
 
