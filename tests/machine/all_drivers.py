@@ -78,6 +78,14 @@ class AllDrivers(GuestCase):
         with self.guest(pair(VIRTIO), driver=None) as guest:
             self.check(GuestRig(guest, "virtio bound to the kernel", (0, 1)), checks.kernel_has_it, checks.doctor)
 
+    def test_a_group_that_the_kernel_shares(self):
+        """vfio opens none of a group of which the kernel's driver has one: said before anything is set up."""
+        with self.guest([Nic(VIRTIO, bridged=True), Nic(VIRTIO, bridged=True)], driver=None) as guest:
+            self.assertTrue(guest.bind("vfio-pci", 0))
+            self.check(GuestRig(guest, "virtio in a shared IOMMU group", (0, 1)), checks.group_is_shared)
+            self.assertTrue(guest.bind("vfio-pci", 1))
+            self.check(GuestRig(guest, "virtio in one IOMMU group", (0, 1)), checks.forward, checks.doctor)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -306,6 +306,13 @@ def kernel_has_it(rig):
     return [ended.error, missing.error]
 
 
+def group_is_shared(rig):
+    ended = rig.run("forward", "--seconds", 1, ports=rig.ports[:1])
+    said = f"its IOMMU group has {rig.ports[1]} (virtio-pci), too"
+    expect(ended.code == 3 and said in ended.error, "it does not say who is in the way", ended)
+    return ended.error
+
+
 # Of two ports whose cables the test holds.
 ON_CABLES = (
     forward,

@@ -30,6 +30,7 @@ class Nic:
     peer: int | None = None
     options: str = ""  # of the cable's end in QEMU, such as queues
     own_slot: bool = False  # behind a root port of its own, from which it can be unplugged
+    bridged: bool = False  # behind one bridge with all others, so that they share an IOMMU group
 
 
 class GuestGone(RuntimeError):
@@ -81,6 +82,8 @@ class Guest:
         ]
         if iommu:
             arguments += ["-device", "intel-iommu,intremap=on,caching-mode=on,device-iotlb=on"]
+        if any(nic.bridged for nic in nics):
+            arguments += ["-device", "pcie-pci-bridge,id=bridge,bus=pcie.0"]
         try:
             for number, nic in enumerate(nics):
                 arguments += self._nic(number, nic)
@@ -103,6 +106,8 @@ class Guest:
         if nic.own_slot:
             arguments += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1},{bus}"]
             bus = f"bus=slot{number}"
+        if nic.bridged:
+            bus = f"bus=bridge,addr={3 + number:#x}"
         network = f"dgram,id=net{number},local.type=unix,local.path={own},remote.type=unix,remote.path={other}{nic.options}"
         device = f"{nic.device},id=dev{number},netdev=net{number},{bus},mac={self.mac(number)}"
         return [*arguments, "-netdev", network, "-device", device]
@@ -113,6 +118,8 @@ class Guest:
 
     def address(self, number):
         """The NIC's PCI address in the guest: buses of root ports are counted in their order."""
+        if self.nics[number].bridged:
+            return f"0000:01:{3 + number:02x}.0"
         if not self.nics[number].own_slot:
             return f"0000:00:{3 + number:02x}.0"
         return f"0000:{1 + sum(nic.own_slot for nic in self.nics[:number]):02x}:00.0"

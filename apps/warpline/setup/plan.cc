@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "warpline/machine/pci_devices.h"
+#include "warpline/machine/pci_place.h"
 
 namespace warpline::setup {
 namespace {
@@ -67,17 +68,6 @@ bool has_routes(const MachineFiles& machine, const std::string& interface) {
   return false;
 }
 
-/// Other functions of its IOMMU group that the kernel's drivers have.
-std::vector<std::string> in_the_way(const MachineFiles& machine, const std::string& address) {
-  std::vector<std::string> others;
-  for (const std::string& other : names_in(machine, kFunctions / address / "iommu_group/devices")) {
-    const std::string driver = machine.link_name(kFunctions / other / "driver");
-    if (other == address || driver.empty() || driver == kVfio || driver == "pcieport") continue;
-    others.push_back(fmt::format("{} ({})", other, driver));
-  }
-  return others;
-}
-
 /// Adds a change, unless it is so already.
 Result<void> add(const MachineFiles& machine, Change change, Plan& plan) {
   WARPLINE_TRY(const std::string now, current(machine, change));
@@ -116,9 +106,11 @@ Result<Plan> plan_nic(const MachineFiles& machine, const std::string& address) {
     }
     plan.notes.emplace_back("there is no IOMMU: it can write to all memory, and runs need CAP_SYS_RAWIO");
   }
-  if (const std::vector<std::string> others = in_the_way(machine, address); !others.empty()) {
-    plan.notes.push_back(fmt::format("its IOMMU group has {}, too: it can be opened once that is given up as well",
-                                     fmt::join(others, ", ")));
+  const auto mates = machine::iommu_group_mates(machine.at(kFunctions), address);
+  if (const std::string others = machine::list_in_the_way(mates.value.value_or(std::vector<machine::GroupMate>{}));
+      !others.empty()) {
+    plan.notes.push_back(
+        fmt::format("its IOMMU group has {}, too: it can be opened once that is given up as well", others));
   }
   if (!machine.exists(fmt::format("/sys/bus/pci/drivers/{}", kVfio))) {
     plan.beforehand.push_back(fmt::format("sudo modprobe {}", kVfio));

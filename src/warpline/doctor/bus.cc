@@ -45,8 +45,6 @@ bool is_conventional(const machine::Told<machine::RequestControl>& control) {
   return control.value && control.value->max_read_bytes == 0;
 }
 
-bool is_of_vfio(const std::string& driver) { return driver == "vfio-pci"; }
-
 /// Its driver in the kernel stays, and DPDK goes through it.
 bool is_shared_with_kernel(const machine::PciDevice& nic) {
   return nic.driver.starts_with("mlx") || nic.driver == "mana";
@@ -145,8 +143,8 @@ Check check_ordering(const machine::Told<machine::RequestControl>& control, cons
   return check;
 }
 
-Check check_group(const machine::PciDevice& nic, const std::vector<machine::PciDevice>& devices, const fs::path& root) {
-  const machine::Told<std::vector<std::string>> mates = machine::iommu_group_mates(root, nic.address);
+Check check_group(const machine::PciDevice& nic, const fs::path& root) {
+  const auto mates = machine::iommu_group_mates(root / "sys/bus/pci/devices", nic.address);
   Check check{.name = "iommu group", .found = {}, .fix = {}};
   if (is_shared_with_kernel(nic)) {
     check.found = "does not matter: the kernel's driver keeps it";
@@ -157,20 +155,17 @@ Check check_group(const machine::PciDevice& nic, const std::vector<machine::PciD
                      "turn the IOMMU on in the firmware and with intel_iommu=on or amd_iommu=on; without one, "
                      "sudo modprobe vfio enable_unsafe_noiommu_mode=1");
   }
+  std::vector<std::string> addresses;
   std::vector<std::string> in_the_way;
-  for (const machine::PciDevice& other : devices) {
-    const bool is_mate = std::ranges::find(*mates.value, other.address) != mates.value->end();
-    if (is_mate && !other.driver.empty() && !is_of_vfio(other.driver)) {
-      in_the_way.push_back(fmt::format("{} ({})", other.address, other.driver));
-    }
+  for (const machine::GroupMate& mate : *mates.value) {
+    addresses.push_back(mate.address);
+    if (mate.in_the_way()) in_the_way.push_back(mate.address);
   }
-  check.found = mates.value->empty() ? "of its own" : fmt::format("shared with {}", fmt::join(*mates.value, ", "));
+  check.found = addresses.empty() ? "of its own" : fmt::format("shared with {}", fmt::join(addresses, ", "));
   if (in_the_way.empty()) return check;
   check.health = Health::warning;
-  check.found += fmt::format(": vfio gives it to no program while the kernel has {}", fmt::join(in_the_way, ", "));
-  std::vector<std::string> addresses;
-  for (const std::string& other : in_the_way) addresses.push_back(other.substr(0, other.find(' ')));
-  check.fix = fmt::format("sudo dpdk-devbind.py --bind=vfio-pci {}, or another slot", fmt::join(addresses, " "));
+  check.found += ": vfio gives it to no program while the kernel has " + machine::list_in_the_way(*mates.value);
+  check.fix = fmt::format("sudo dpdk-devbind.py --bind=vfio-pci {}, or another slot", fmt::join(in_the_way, " "));
   return check;
 }
 
@@ -259,15 +254,14 @@ Check check_direct_access(const machine::PciDevice& nic, const Gpu& gpu, const f
   return check;
 }
 
-PortAnswers examine_port(const machine::PciDevice& nic, const std::vector<machine::PciDevice>& devices,
-                         const fs::path& root) {
+PortAnswers examine_port(const machine::PciDevice& nic, const fs::path& root) {
   const std::string physical = machine::physical_function(root, nic.address);
   const auto control = machine::request_control(machine::read_config_space(root, physical));
   return {.pci = nic.address,
           .is_for_dpdk = runtime::works_with_dpdk(nic.driver),
           .answers = {check_driver(nic), check_link(control, physical, root),
                       check_read_requests(control, physical, nic.vendor == kMellanox),
-                      check_ordering(control, physical, nic.vendor == kMellanox), check_group(nic, devices, root)}};
+                      check_ordering(control, physical, nic.vendor == kMellanox), check_group(nic, root)}};
 }
 
 PairAnswers examine_pair(const machine::PciDevice& nic, const Gpu& gpu, const fs::path& root) {
@@ -300,7 +294,7 @@ BusAnswers examine_bus(const std::vector<gpu::GpuFacts>& gpus, const fs::path& r
   BusAnswers bus;
   for (const machine::PciDevice& nic : devices) {
     if (!nic.is_nic()) continue;
-    bus.ports.push_back(examine_port(nic, devices, root));
+    bus.ports.push_back(examine_port(nic, root));
     std::vector<PairAnswers> pairs;
     for (const Gpu& gpu : cards) pairs.push_back(examine_pair(nic, gpu, root));
     std::ranges::sort(pairs, {}, [](const PairAnswers& pair) { return std::pair(pair.distance, pair.gpu); });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/machine/pci_place.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -126,18 +128,26 @@ Told<Bytes> largest_memory_region(const fs::path& root, const std::string& addre
   return {largest, {}};
 }
 
-Told<std::vector<std::string>> iommu_group_mates(const fs::path& root, const std::string& address) {
+Told<std::vector<GroupMate>> iommu_group_mates(const fs::path& devices, const std::string& address) {
   std::error_code problem;
-  std::vector<std::string> mates;
-  const fs::path group = device_folder(root, address) / "iommu_group/devices";
-  for (const fs::directory_entry& entry : fs::directory_iterator(group, problem)) {
+  std::vector<GroupMate> mates;
+  for (const fs::directory_entry& entry : fs::directory_iterator(devices / address / "iommu_group/devices", problem)) {
     const std::string mate = entry.path().filename();
-    const bool is_bridge = first_line(device_folder(root, mate) / "class").starts_with("0x0604");
-    if (mate != address && !is_bridge) mates.push_back(mate);
+    if (mate == address || first_line(devices / mate / "class").starts_with("0x0604")) continue;
+    std::error_code none;
+    mates.push_back({mate, fs::read_symlink(devices / mate / "driver", none).filename()});
   }
   if (problem) return {{}, "it is in no IOMMU group: the IOMMU is off, or there is none"};
-  std::ranges::sort(mates);
+  std::ranges::sort(mates, {}, &GroupMate::address);
   return {mates, {}};
+}
+
+std::string list_in_the_way(const std::vector<GroupMate>& mates) {
+  std::string list;
+  for (const GroupMate& mate : mates) {
+    if (mate.in_the_way()) list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", mate.address, mate.driver);
+  }
+  return list;
 }
 
 }  // namespace warpline::machine

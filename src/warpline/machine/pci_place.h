@@ -47,8 +47,20 @@ struct PciPlace {
 /// Size of its largest prefetchable memory region, out of `resource`; of an NVIDIA GPU that is BAR1.
 [[nodiscard]] Told<Bytes> largest_memory_region(const std::filesystem::path& root, const std::string& address);
 
-/// The other functions of its IOMMU group, bridges left out, which vfio does not ask about.
-[[nodiscard]] Told<std::vector<std::string>> iommu_group_mates(const std::filesystem::path& root,
-                                                               const std::string& address);
+struct GroupMate {
+  std::string address;
+  std::string driver;  ///< of the kernel; empty: none has it
+
+  /// Whether it keeps vfio from giving the group to a program.
+  [[nodiscard]] bool in_the_way() const { return !driver.empty() && driver != "vfio-pci"; }
+};
+
+/// The other functions of its IOMMU group by address, bridges left out, which vfio does not ask about. `devices`:
+/// /sys/bus/pci/devices.
+[[nodiscard]] Told<std::vector<GroupMate>> iommu_group_mates(const std::filesystem::path& devices,
+                                                             const std::string& address);
+
+/// "0000:17:00.1 (ice), 0000:17:00.2 (ice)": those of them that are in the way.
+[[nodiscard]] std::string list_in_the_way(const std::vector<GroupMate>& mates);
 
 }  // namespace warpline::machine

@@ -10,6 +10,7 @@ namespace warpline::machine {
 namespace {
 
 using testing::ElementsAre;
+using testing::Field;
 using testing::IsEmpty;
 
 /// A made-up bus, in a folder.
@@ -100,13 +101,18 @@ TEST_F(PciPlaceTest, LargestMemoryRegion) {
 
 TEST_F(PciPlaceTest, IommuGroupsAndVirtualFunctions) {
   const std::string nic = "sys/bus/pci/devices/0000:17:00.0";
-  EXPECT_FALSE(iommu_group_mates(root_.path(), "0000:17:00.0").value);
+  const auto mates = [this] { return iommu_group_mates(root_.path() / "sys/bus/pci/devices", "0000:17:00.0").value; };
+  EXPECT_FALSE(mates());
   root_.write(nic + "/iommu_group/devices/0000:17:00.0", "");
-  EXPECT_THAT(*iommu_group_mates(root_.path(), "0000:17:00.0").value, IsEmpty());
+  EXPECT_THAT(*mates(), IsEmpty());
   root_.write(nic + "/iommu_group/devices/0000:17:00.1", "");
   root_.write(nic + "/iommu_group/devices/0000:16:01.0", "");
   root_.write("sys/bus/pci/devices/0000:16:01.0/class", "0x060400\n");
-  EXPECT_THAT(*iommu_group_mates(root_.path(), "0000:17:00.0").value, ElementsAre("0000:17:00.1"));
+  EXPECT_THAT(*mates(), ElementsAre(Field(&GroupMate::address, "0000:17:00.1")));
+  EXPECT_EQ(list_in_the_way(*mates()), "");
+  std::filesystem::create_directories(device("0000:17:00.1"));
+  std::filesystem::create_symlink("../../../bus/pci/drivers/ice", device("0000:17:00.1") / "driver");
+  EXPECT_EQ(list_in_the_way(*mates()), "0000:17:00.1 (ice)");
 
   EXPECT_EQ(physical_function(root_.path(), "0000:17:00.0"), "0000:17:00.0");
   std::filesystem::create_directories(device("0000:17:00.2"));

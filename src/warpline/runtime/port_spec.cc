@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "warpline/base/nearest.h"
+#include "warpline/machine/pci_place.h"
 #include "warpline/machine/privileges.h"
 #include "warpline/runtime/lcore_plan.h"
 #include "warpline/runtime/pcap_file.h"
@@ -145,6 +146,14 @@ Result<void> check_pci(const std::string& text, const PortSpec& spec, const fs::
   if (driver == "vfio-pci" && !group.empty() && access(node.c_str(), R_OK | W_OK) != 0) {
     return environment_error(what, fmt::format("{}: {}", node.string(), std::strerror(errno)),
                              fmt::format("`sudo chown $USER {}`, or run as root", node.string()));
+  }
+  const auto mates = machine::iommu_group_mates(device.parent_path(), spec.device);
+  const std::string others = machine::list_in_the_way(mates.value.value_or(std::vector<machine::GroupMate>{}));
+  if (driver == "vfio-pci" && !others.empty()) {
+    return environment_error(
+        what,
+        fmt::format("its IOMMU group has {}, too, and vfio gives it to no program while the kernel has that", others),
+        "give that up as well, `sudo warpline setup nic --pci ADDRESS --apply`, or use another slot");
   }
   return {};
 }

@@ -115,6 +115,13 @@ TEST(PortSpec, APciDeviceMustBeThereWithADriverThatDpdkUses) {
                "dpdk-devbind.py --bind=vfio-pci 0000:01:00.0");
   expect_error(check_port_spec("03:00.0", sys.path()), ErrorKind::environment, "no driver");
   EXPECT_TRUE(check_port_spec("02:00.0", sys.path()).ok());
+
+  device("0000:04:00.0", "vfio-pci");
+  device("0000:04:00.1", "ice");
+  EXPECT_TRUE(check_port_spec("04:00.0", sys.path()).ok());
+  sys.write("bus/pci/devices/0000:04:00.0/iommu_group/devices/0000:04:00.1", "");
+  expect_error(check_port_spec("04:00.0", sys.path()), ErrorKind::environment,
+               "its IOMMU group has 0000:04:00.1 (ice), too");
 }
 
 }  // namespace
