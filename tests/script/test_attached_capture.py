@@ -173,6 +173,22 @@ class AttachedCapture(Case):
         report = self.stop(program)
         self.assertEqual(report["drops"], {})
 
+    def test_files_of_one_that_is_killed_are_whole(self):
+        program = self.running("--loopback", "--verify")
+        for times in range(1, 21):
+            process = self.begin_once_free(program, "--capture-what", "all")
+            while self.file.stat().st_size < times << 16:
+                self.assertIsNone(process.poll())
+            process.kill()
+            process.communicate()
+            self.assertGreater(len(pcapng.read(self.file)), 0)
+        if shutil.which("tshark"):
+            command = ["tshark", "-n", "-r", self.file, "-T", "fields", "-e", "frame.number", "-e", "frame.protocols"]
+            read = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
+            self.assertNotIn("cut short", read.stderr)
+            self.assertEqual(len(read.stdout.splitlines()), len(pcapng.read(self.file)))
+        self.stop(program)
+
     def test_a_process_that_is_killed(self):
         program = self.running()
         process = self.begin(program, "--capture-what", "sample=1/1000")

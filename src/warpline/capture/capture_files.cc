@@ -66,7 +66,9 @@ bool CaptureFiles::open_file() {
   return file_ >= 0;
 }
 
-std::uint64_t CaptureFiles::room() const { return part_ - std::max<std::uint64_t>(size_, head_.size()); }
+std::uint64_t CaptureFiles::size() const { return std::max<std::uint64_t>(size_, head_.size()); }
+
+std::uint64_t CaptureFiles::room() const { return part_ - size(); }
 
 std::uint64_t CaptureFiles::turn() {
   ++turns_;
@@ -78,8 +80,9 @@ std::uint64_t CaptureFiles::turn() {
 std::size_t CaptureFiles::write_behind(std::span<const std::uint8_t> bytes) {
   std::size_t written = 0;
   while (written != bytes.size()) {
-    const ssize_t count =
-        pwrite(file_, bytes.data() + written, bytes.size() - written, static_cast<off_t>(size_ + written));
+    const std::uint64_t at = size_ + written;
+    const std::size_t piece = std::min<std::uint64_t>(bytes.size() - written, kPiece - at % kPiece);
+    const ssize_t count = pwrite(file_, bytes.data() + written, piece, static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       failure_ = std::strerror(count < 0 ? errno : ENOSPC);

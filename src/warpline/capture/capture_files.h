@@ -14,10 +14,13 @@ namespace warpline::capture {
 
 /// CaptureFiles are the files of a capture, which take turns so that they stay below a limit together: FILE.pcapng,
 /// FILE.1.pcapng, ... Each is complete in itself. When the last is full the first is begun again. One thread makes all
-/// calls. What cannot be written is left out; a file never ends inside a block.
+/// calls. What cannot be written is left out; a file never ends inside a block, even if the process is killed, as long
+/// as no block is in two pieces (kPiece).
 class CaptureFiles {
  public:
   static constexpr std::size_t kFiles = 4;
+  /// What a process that is killed still writes whole: the kernel looks for fatal signals between two pages.
+  static constexpr std::size_t kPiece = 4096;
 
   /// Makes the first file, which replaces one that is there, and takes away the others of an earlier capture. `head` is
   /// what each begins with, `limit` at least kFiles * (head + a packet). Usage error: there is no such folder, or the
@@ -28,6 +31,8 @@ class CaptureFiles {
   CaptureFiles& operator=(CaptureFiles&&) = delete;
   ~CaptureFiles();
 
+  /// Returns how many bytes the file has, or will have once it is begun.
+  [[nodiscard]] std::uint64_t size() const;
   /// Returns how many bytes of blocks the file takes before the next one is due.
   [[nodiscard]] std::uint64_t room() const;
   /// Turns to the next file. Returns how many packets were in the one that it replaces.

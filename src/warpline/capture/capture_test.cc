@@ -109,6 +109,23 @@ TEST_F(CaptureTest, KeepsTheFirstBytesOnly) {
   EXPECT_EQ(found()[0].length, 100U);
 }
 
+TEST_F(CaptureTest, NoPacketIsInTwoPages) {
+  const auto capture = open({.snaplen = 1500});
+  capture->start();
+  std::size_t taken = 0;
+  for (std::size_t length = 14; length <= 1500; length += 7)
+    for (const Verdict verdict : {Verdict::forward, Verdict::runt, Verdict::no_route}) {
+      take(*capture->sources()[0], std::string(length, 'x'), verdict);
+      ++taken;
+    }
+  capture->finish();
+  const std::vector<ReadPacket> packets = found();
+  EXPECT_EQ(packets.size(), taken);
+  for (const ReadPacket& packet : packets) {
+    EXPECT_EQ(packet.begin / CaptureFiles::kPiece, (packet.end - 1) / CaptureFiles::kPiece) << packet.begin;
+  }
+}
+
 TEST_F(CaptureTest, WhatFindsNoSlotIsCountedByReason) {
   const auto capture = open();
   CaptureSource& source = *capture->sources()[0];

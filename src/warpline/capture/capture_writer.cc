@@ -107,13 +107,21 @@ void CaptureWriter::add(const CapturedPacket& in_ring) {
                           .direction = packet.direction,
                           .queue = packet.queue,
                           .comment = comments()[verdict]};
-  if (blocks_.size() + size_of(block) > files_.room()) {
+  const std::size_t size = size_of(block);
+  if (blocks_.size() + filler_before(size) + size > files_.room()) {
     flush();
-    if (size_of(block) > files_.room()) counts_->overwritten.add(files_.turn());
+    if (filler_before(size) + size > files_.room()) counts_->overwritten.add(files_.turn());
   }
+  if (const std::size_t filler = filler_before(size); filler != 0) append_filler(blocks_, filler);
   append_packet(blocks_, block);
   ends_.push_back(blocks_.size());
   pending_.push_back({packet.verdict, packet.captured});
+}
+
+std::size_t CaptureWriter::filler_before(std::size_t size) const {
+  const std::size_t left = CaptureFiles::kPiece - (files_.size() + blocks_.size()) % CaptureFiles::kPiece;
+  const bool fits = left == size || left >= size + kLeastFiller;
+  return fits || left < kLeastFiller || left == CaptureFiles::kPiece ? 0 : left;
 }
 
 void CaptureWriter::flush() {

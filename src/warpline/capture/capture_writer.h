@@ -64,6 +64,9 @@ class CaptureWriter {
   [[nodiscard]] CaptureRingOutput* oldest();
   /// Adds a packet to what is written next, unless its facts cannot be: a process that is attached to may be mistaken.
   void add(const CapturedPacket& in_ring);
+  /// Returns the bytes of the filler that goes before a block of so many, so that neither it nor the next filler is in
+  /// two pieces.
+  [[nodiscard]] std::size_t filler_before(std::size_t size) const;
   void flush();
 
   CaptureFiles files_;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t kSectionHeader = 0x0a0d0d0a;
 constexpr std::uint32_t kInterfaceDescription = 1;
+constexpr std::uint32_t kNameResolution = 4;
 constexpr std::uint32_t kEnhancedPacket = 6;
 constexpr std::uint32_t kByteOrder = 0x1a2b3c4d;
 constexpr std::uint64_t kUnknownLength = UINT64_MAX;
@@ -55,6 +56,12 @@ class BlockWriter {
     if (size != 0) std::memcpy(at_, bytes, size);
     at_ += padded(size);
   }
+  /// A record, or option, of zeros.
+  void put_zeros(std::uint16_t code, std::size_t size) {
+    put(code);
+    put(static_cast<std::uint16_t>(size));
+    at_ += padded(size);
+  }
   void put_option(std::uint16_t code, const void* bytes, std::size_t size) {
     put(code);
     put(static_cast<std::uint16_t>(size));
@@ -94,6 +101,14 @@ void append_interface(std::vector<std::uint8_t>& out, std::string_view name, std
   block.put_option(kInterfaceName, name.data(), name.size());
   block.put_option(kTimeResolution, &kNanoseconds, sizeof kNanoseconds);
   block.end_options();
+}
+
+void append_filler(std::vector<std::uint8_t>& out, std::size_t bytes) {
+  constexpr std::uint16_t kEndOfRecords = 0;
+  constexpr std::uint16_t kLocalRecord = 0x8000;  // which readers skip
+  BlockWriter block(out, kNameResolution, bytes - kFrame);
+  if (bytes != kLeastFiller) block.put_zeros(kLocalRecord, bytes - kLeastFiller - kOptionHead);
+  block.put_zeros(kEndOfRecords, 0);
 }
 
 std::size_t size_of(const PacketBlock& packet) { return kFrame + packet_body(packet); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -33,6 +34,13 @@ void append_interface(std::vector<std::uint8_t>& out, std::string_view name, std
 
 /// Appends an Enhanced Packet Block.
 void append_packet(std::vector<std::uint8_t>& out, const PacketBlock& packet);
+
+/// The size of the smallest block that fills space.
+inline constexpr std::size_t kLeastFiller = 16;
+
+/// Appends a Name Resolution Block without names, which says nothing, of so many bytes: a multiple of four, from
+/// kLeastFiller to 64 KiB.
+void append_filler(std::vector<std::uint8_t>& out, std::size_t bytes);
 
 /// Returns the bytes that append_packet() appends.
 [[nodiscard]] std::size_t size_of(const PacketBlock& packet);

@@ -64,6 +64,14 @@ TEST(Pcapng, PacketWithoutBytesOrComment) {
                      "0200 0400 01000000  0600 0400 00000000  0000 0000 34000000"));
 }
 
+TEST(Pcapng, Filler) {
+  Bytes out;
+  append_filler(out, kLeastFiller);
+  append_filler(out, 28);
+  EXPECT_EQ(out, hex("04000000 10000000 0000 0000 10000000"
+                     "04000000 1c000000 0080 0800 0000000000000000 0000 0000 1c000000"));
+}
+
 std::uint32_t word(const Bytes& bytes, std::size_t at) {
   std::uint32_t value = 0;
   std::memcpy(&value, bytes.data() + at, sizeof value);

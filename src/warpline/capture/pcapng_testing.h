@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -13,6 +14,8 @@ namespace warpline::capture {
 
 /// For tests: a packet as it stands in a file.
 struct ReadPacket {
+  std::size_t begin = 0;  ///< where its block begins and ends in the file
+  std::size_t end = 0;
   std::uint32_t interface = 0;
   std::uint64_t time_ns = 0;
   std::uint32_t length = 0;
@@ -40,6 +43,8 @@ inline std::vector<ReadPacket> read_packets(const std::string& path) {
     if (word(at) != 6) continue;
     const std::uint32_t captured = word(at + 20);
     ReadPacket& packet = packets.emplace_back();
+    packet.begin = at;
+    packet.end = end;
     packet.interface = word(at + 8);
     packet.time_ns = (std::uint64_t{word(at + 12)} << 32) | word(at + 16);
     packet.length = word(at + 24);
