@@ -6,7 +6,7 @@ with the result."""
 import random
 import re
 
-from cable import exchange, relayed
+from cable import PATIENCE, exchange, relayed
 from support import frames
 from support.report import faults_of_conservation, faults_of_schema
 
@@ -43,11 +43,11 @@ def report_of(ended, code=0):
     return report
 
 
-def passed(rig, sent, *arguments, window=64):
+def passed(rig, sent, *arguments, window=64, patience=PATIENCE):
     """Forwards `sent` from each port to the other. Returns what came, by way, and the report."""
     bound = () if rig.loses_at_end else ("--packets", 2 * len(sent))
     run = rig.started("forward", "--workload", "none", *bound, "--json", *arguments)
-    came = exchange([(rig.cables[0], rig.cables[1]), (rig.cables[1], rig.cables[0])], sent, window)
+    came = exchange([(rig.cables[0], rig.cables[1]), (rig.cables[1], rig.cables[0])], sent, window, patience)
     if not rig.loses_at_end:
         return came, report_of(run.finish())
     run.signal("INT")
@@ -85,6 +85,20 @@ def jumbo(rig):
     sent = some_frames(200, [size for size in JUMBO if size <= rig.mtu + 14])
     # No more than a socket takes: QEMU drops what one refuses.
     return pass_both_ways(rig, sent, "--mtu", rig.mtu, window=8)
+
+
+def without_hugepages(rig):
+    """Buffers cross pages then, which need not be neighbours. A NIC that takes a buffer only in one piece sends the
+    others, and counts no more."""
+    sent = some_frames(200, [size for size in JUMBO if size <= max(rig.mtu, 1500) + 14])
+    mtu = ("--mtu", rig.mtu) if rig.mtu else ()
+    came, report = passed(rig, sent, "--no-hugepages", *mtu, window=8, patience=PATIENCE / 4 if rig.whole_buffers else PATIENCE)
+    for got, port in zip(came, reversed(report["ports"])):
+        left = iter(sent)
+        expect(all(frame in left for frame in got), f"frames came changed or in another order: {report}")
+        expect(rig.whole_buffers or len(got) == len(sent), f"{len(got)} of {len(sent)} frames came: {report}")
+        expect(port["tx"]["packets"] == len(got), f"the device counted {port}, and {len(got)} frames came")
+    return {"sent": 2 * len(sent), "came": sum(map(len, came))}
 
 
 def engine(rig):
@@ -255,6 +269,32 @@ def unplugged(rig):
     said = [note for note in report["notes"] if f"port {name}" in note]
     expect(said, "the report does not say which port is gone", ended)
     return said[-1]
+
+
+def plugged_again(rig):
+    """A device that went while it was in use comes back, and the next run takes it."""
+    run = rig.started("forward", "--workload", "none", "--json")
+    rig.unplug(1)
+    report_of(run.finish(), 5)
+    rig.plug(1)
+    return pass_both_ways(rig, some_frames(100))
+
+
+def reset(rig):
+    """Somebody resets the device in the middle of a run, which goes on or ends, and says what passed; the next one works."""
+    run = rig.started("forward", "--workload", "none", "--json")
+    came = exchange([tuple(rig.cables)], some_frames(20))
+    expect(came == [some_frames(20)], "nothing passes")
+    ways = rig.reset(1)
+    if not ways:
+        raise NotOffered("the kernel knows no way to reset it")
+    after = exchange([(rig.cables[1], rig.cables[0])], some_frames(20), window=1, patience=PATIENCE / 12)[0]
+    run.signal("INT")
+    ended = run.finish()
+    report = report_of(ended, 5 if ended.code == 5 else 130)
+    expect(report["rx"]["packets"] in (20 + len(after), 21 + len(after)), f"{len(after)} frames came behind it", ended)
+    pass_both_ways(rig, some_frames(100))
+    return {"way": ways[0], "passed behind it": f"{len(after)} of 20", "exit code": ended.code}
 
 
 def messages(rig):

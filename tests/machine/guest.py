@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from cable import Cable
 
+QEMU = shutil.which(os.environ.get("WARPLINE_QEMU", "qemu-system-x86_64"))
 BOOT_SECONDS = 240
 PATIENCE = 120
 APPEND = (
@@ -60,19 +62,21 @@ class Job:
 
 
 class Guest:
-    """A context manager: whatever happens in the block, the guest is gone when it ends."""
+    """A context manager: whatever happens in the block, the guest is gone when it ends. hugepages: of 2 MiB, by default
+    as many as two ports with an MTU of 9000 take."""
 
-    def __init__(self, kernel, image, nics, iommu=True, hugepages=128, memory=1536, cpus=3):
+    def __init__(self, kernel, image, nics, iommu=True, hugepages=192, memory=1536, cpus=3):
         self.folder = Path(tempfile.mkdtemp(prefix="warpline-guest-", dir="/var/tmp"))
         self.nics = nics
         self.cables = {}
+        self.devices = {}  # as QEMU has them
         self.jobs = 0
         self.buffer = b""
         self.process = None
         self.control = None
         self.gone = False
         arguments = [
-            *("nice", "-n", "5", "qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-accel", "tcg,thread=multi"),
+            *("nice", "-n", "5", QEMU, "-machine", "q35", "-cpu", "max", "-accel", "tcg,thread=multi"),
             *("-smp", str(cpus), "-m", str(memory), "-nodefaults", "-display", "none", "-no-reboot"),
             *("-kernel", str(Path(kernel) / "vmlinuz"), "-initrd", str(image)),
             *("-append", f"{APPEND} hugepages={hugepages} intel_iommu={'on' if iommu else 'off'}"),
@@ -109,8 +113,8 @@ class Guest:
         if nic.bridged:
             bus = f"bus=bridge,addr={3 + number:#x}"
         network = f"dgram,id=net{number},local.type=unix,local.path={own},remote.type=unix,remote.path={other}{nic.options}"
-        device = f"{nic.device},id=dev{number},netdev=net{number},{bus},mac={self.mac(number)}"
-        return [*arguments, "-netdev", network, "-device", device]
+        self.devices[number] = f"{nic.device},id=dev{number},netdev=net{number},{bus},mac={self.mac(number)}"
+        return [*arguments, "-netdev", network, "-device", self.devices[number]]
 
     @staticmethod
     def mac(number):
@@ -170,6 +174,8 @@ class Guest:
             self.control.settimeout(max(0.01, end - time.monotonic()))
             try:
                 data = self.control.recv(65536)
+            except ConnectionResetError:
+                data = b""
             except TimeoutError:
                 said = self.buffer.decode(errors="replace")
                 self.gone = True
@@ -200,6 +206,16 @@ class Guest:
         """Gives NICs to a driver; false where one does not take it."""
         code, _ = self.run(f"bind {driver} {' '.join(self.address(number) for number in numbers)}")
         return code == 0
+
+    def plug(self, number):
+        """Puts a NIC back that was unplugged, once the guest has let it go."""
+        place = f"/sys/bus/pci/devices/{self.address(number)}"
+        self.run(f"while [ -e {place} ]; do usleep 30000; done")
+        while any(item["name"] == f"dev{number}" for item in self.qmp("qom-list", path="/machine/peripheral")):
+            self.run(":")
+        driver, *options = self.devices[number].split(",")
+        self.qmp("device_add", driver=driver, **dict(option.split("=") for option in options))
+        self.run(f"until [ -e {place} ]; do usleep 30000; done")
 
     def qmp(self, execute, **arguments):
         """One command to QEMU itself."""

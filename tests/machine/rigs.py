@@ -118,6 +118,7 @@ class Rig:
     """name: of the driver; ports: their specs; cables: the test's ends; mtu: one that the device takes, 0: its
     default only; queues: the most that it has; queues_argument: of the port's spec, that asks for several; uncounted:
     bytes of each frame sent that the device does not count, where the emulated one differs from its data sheet;
+    whole_buffers: it sends a frame only if each buffer's pages are neighbours in the machine's memory;
     clears_bytes: reading its counters of bytes clears them, half by half, so what passes between the halves is lost;
     not_offered: checks that are nothing for the driver, by name, each with the reason; arguments: further ones of each
     run."""
@@ -135,12 +136,13 @@ class Rig:
         queues_argument=None,
         uncounted=0,
         clears_bytes=False,
+        whole_buffers=False,
         not_offered=None,
         arguments=(),
     ):
         self.name, self.ports, self.cables = name, ports, cables
         self.mtu, self.queues, self.queues_argument = mtu, queues, queues_argument
-        self.uncounted, self.clears_bytes = uncounted, clears_bytes
+        self.uncounted, self.clears_bytes, self.whole_buffers = uncounted, clears_bytes, whole_buffers
         self.arguments = tuple(arguments)
         self.not_offered = not_offered or {}
         self.runs = []
@@ -205,6 +207,20 @@ class GuestRig(Rig):
 
     def unplug(self, which):
         self.guest.qmp("device_del", id=f"dev{self.numbers[which]}")
+
+    def plug(self, which):
+        """Puts back what was unplugged."""
+        self.guest.plug(self.numbers[which])
+        assert self.guest.bind("vfio-pci", self.numbers[which])
+
+    def reset(self, which):
+        """Has the kernel reset the device. Returns the ways that it knows, the first of which it takes; none: no way."""
+        place = f"/sys/bus/pci/devices/{self.ports[which]}"
+        _, ways = self.guest.run(f"[ ! -e {place}/reset ] || cat {place}/reset_method")
+        if ways:
+            code, said = self.guest.run(f"echo 1 >{place}/reset")
+            assert code == 0, said
+        return ways.split()
 
 
 class HostRig(Rig):
