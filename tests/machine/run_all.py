@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs all tests of this folder and writes what came of each check as one JSON file.
 
-run_all.py --output FILE [NAME...]   only tests whose full names have one of NAME in them
+run_all.py --output FILE [--checks "CHECK..."] [--kept FILE] [NAME...]
+
+NAME: only tests whose full names have one of NAME in them. --checks: only these. --kept: a file of an earlier run, whose
+checks that are not made again are in the new file too, each with the commit and the versions that it was made with.
 """
 
 import argparse
@@ -11,6 +14,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,6 +23,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from guest import QEMU
 
 
 def tests_of(suite):
@@ -41,7 +47,7 @@ def versions():
     kernel = Path(os.environ["WARPLINE_GUEST_KERNEL"]) / "version"
     build = json.loads(said(os.environ["WARPLINE_BINARY"], "doctor", "--json") or "{}")
     return {
-        "qemu": (re.search(r"version (\S+)", said("qemu-system-x86_64", "--version")) or [None, "none"])[1],
+        "qemu": (re.search(r"version (\S+)", said(QEMU or "false", "--version")) or [None, "none"])[1],
         "guest_kernel": kernel.read_text().strip() if kernel.exists() else "none",
         "dpdk": said("pkg-config", "--modversion", "libdpdk"),
         "warpline": said(os.environ["WARPLINE_BINARY"], "--version"),
@@ -58,12 +64,27 @@ def table(checks):
     return list(rows.values())
 
 
+def key(check):
+    return (check["driver"], check["in"], check["check"])
+
+
+def kept(earlier, checks):
+    """Those of an earlier run that were not made again."""
+    again = set(map(key, checks))
+    origin = {"commit": earlier["commit"], "versions": earlier["versions"]}
+    return [origin | check for check in earlier["checks"] if key(check) not in again]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", required=True)
+    parser.add_argument("--checks")
+    parser.add_argument("--kept")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.checks:
+            os.environ["WARPLINE_MACHINE_CHECKS"] = arguments.checks
         os.environ["WARPLINE_MACHINE_RESULTS"] = str(Path(folder) / "results")
         suite = unittest.TestSuite()
         for pattern in ("test_*.py", "all_*.py"):
@@ -74,6 +95,10 @@ def main():
         results = Path(folder) / "results"
         lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     checks = [json.loads(line) for line in lines]
+    failed = sum(check["outcome"] == "failed" for check in checks)
+    made = len(checks)
+    if arguments.kept:
+        checks = kept(json.loads(Path(arguments.kept).read_text(encoding="utf-8")), checks) + checks
     git = ("git", "-C", str(HERE))
     document = {
         "benchmark": "machine_tests",
@@ -81,7 +106,7 @@ def main():
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": said(*git, "rev-parse", "--short=12", "HEAD"),
         "modified": bool(said(*git, "status", "--porcelain", "--untracked-files=no")),
-        "command": "setup/machine_tests " + " ".join(arguments.names),
+        "command": shlex.join(["setup/machine_tests", *sys.argv[3:]]),
         "versions": versions(),
         "tests": outcome.testsRun,
         "skipped": [reason for _, reason in outcome.skipped],
@@ -89,8 +114,7 @@ def main():
         "checks": checks,
     }
     Path(arguments.output).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    failed = sum(check["outcome"] == "failed" for check in checks)
-    print(f"{len(checks)} checks, {failed} failed: {arguments.output}")
+    print(f"{made} checks, {failed} failed: {arguments.output}")
     return 0 if outcome.wasSuccessful() else 1
 
 
