@@ -48,7 +48,7 @@ Result<int> run_bench_memcpy(const config::LoadedConfig& loaded) {
   copies::MemcpyTable table = copies::run_memcpy_table(
       gpu.ok(), bench.rounds != 0 ? bench.rounds : kMemcpyRounds, bench.seed,
       [&](const copies::CopyCase& copies, std::size_t runs) { return rig.time(copies, runs); },
-      runtime::StopOnSignal::requested(), [](const std::string& line) { put_line(stderr, line); });
+      runtime::StopOnSignal::requested());
   if (!gpu) table.notes.push_back("no column for a GPU: " + gpu.error().message());
   print_table(loaded, table, gpu ? &*gpu : nullptr);
   return runtime::StopOnSignal::signal() != 0 ? kInterrupted : table.exit_code();

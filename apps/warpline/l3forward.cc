@@ -65,6 +65,7 @@ class L3ForwardRun : PathsFrame {
 
  private:
   [[nodiscard]] Result<route::RouteSet> read_routes() const {
+    const runtime::SetupStep step("reading the routes");
     std::vector<route::RouterPort> own;
     for (const port::PortSettings& port : config_.ports)
       own.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});

@@ -17,6 +17,7 @@
 #include "selftest/interfaces.h"
 #include "selftest/selftest_run.h"
 #include "warpline/base/output.h"
+#include "warpline/base/time/progress_lines.h"
 #include "warpline/gpu/device.h"
 #include "warpline/report/facts.h"
 #include "warpline/report/live.h"
@@ -119,15 +120,23 @@ Result<int> run_selftest(const config::LoadedConfig& loaded) {
            "\n";
   };
   const selftest::KernelState state = selftest::kernel_state(subject.ports);
+  ProgressLines parts("selftest", 0);
   const selftest::Hooks hooks{
       .run = [&](const std::vector<std::string>& arguments,
                  Nanos limit) { return bench::run_child(bench::kThisProgram, arguments, limit, &stop); },
       .no_gpu = [&] { return why_no_gpu(*subject.gpu); },
       .stopped = [&] { return stop.load(); },
-      .progress = tell,
+      .progress =
+          [&](const selftest::StepResult& result, std::size_t left) {
+            parts.clear();
+            tell(result);
+            parts.expect(left + 1);
+            parts.step();
+          },
       .keep = [&](const Kept&) { return Files::write(files.json(), text_of()); },
       .seconds = report::monotonic_seconds};
   const Result<void> done = selftest::run_selftest(kept, hooks);
+  parts.clear();
   kept.results.push_back(selftest::put_back(state, subject.ports));
   tell(kept.results.back());
   WARPLINE_CHECK(done);

@@ -99,7 +99,7 @@ CopyBatchTable run_copy_batch(CopyBatchPlan plan, const config::BenchConfig& ben
   const std::uint16_t rounds = bench.rounds != 0 ? bench.rounds : kCopyBatchRounds;
   progress(fmt::format("copy-batch: {} cells, {} times", places.size(), rounds));
   std::mt19937_64 random(bench.seed);
-  ProgressLines parts("copy-batch", std::uint64_t{rounds} * places.size(), progress);
+  ProgressLines parts("copy-batch", std::uint64_t{rounds} * places.size());
   for (std::uint16_t round = 0; round < rounds; ++round) {
     std::ranges::shuffle(places, random);
     for (const auto& [row, cell] : places) {

@@ -148,7 +148,7 @@ Result<AdaptiveBenchTable> run_adaptive_bench(const config::BenchConfig& bench, 
       places.emplace_back(table.rows.size() - 1, cell);
     }
   }
-  ProgressLines parts("adaptive", std::uint64_t{rounds} * places.size(), progress);
+  ProgressLines parts("adaptive", std::uint64_t{rounds} * places.size());
   for (std::uint16_t round = 0; round < rounds; ++round) {
     std::ranges::shuffle(places, random);
     for (const auto& [row, column] : places) {

@@ -196,7 +196,7 @@ Result<RecycleBenchTable> run_recycle_bench(RecycleBenchPlan plan, const Recycle
   std::mt19937_64 random(size.seed);
   const double clock = clock_cost();
   progress(fmt::format("recycle: {} settings, {} rounds", order.size(), size.rounds));
-  ProgressLines parts("recycle", std::uint64_t{size.rounds} * order.size(), progress);
+  ProgressLines parts("recycle", std::uint64_t{size.rounds} * order.size());
   while (table.rounds < size.rounds) {
     std::ranges::shuffle(order, random);
     for (const std::size_t index : order) {

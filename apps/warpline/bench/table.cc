@@ -90,7 +90,7 @@ BenchTable run_bench_plan(BenchPlan plan, const config::BenchConfig& bench, cons
 
   const std::uint16_t rounds = bench.rounds != 0 ? bench.rounds : kRounds;
   progress(fmt::format("{}: {} cells are verified, then timed {} times", table.plan.name, cells.size(), rounds));
-  ProgressLines parts(table.plan.name, (std::uint64_t{rounds} + 1) * cells.size(), progress);
+  ProgressLines parts(table.plan.name, (std::uint64_t{rounds} + 1) * cells.size());
   for (const auto& place : cells) {
     verify(run(cell_at(place).verified), at(place));
     parts.step();

@@ -128,7 +128,7 @@ void time_once(CopySamples& samples, const TimeCopies& time) {
 }  // namespace
 
 MemcpyTable run_memcpy_table(bool with_gpu, std::uint16_t rounds, std::uint64_t seed, const TimeCopies& time,
-                             const std::atomic<bool>& stop, const std::function<void(const std::string&)>& progress) {
+                             const std::atomic<bool>& stop) {
   MemcpyTable table;
   for (const CopyCase& copies : cases_by_count(with_gpu)) table.by_count.push_back({copies, {}, {}, 0});
   for (const CopyCase& copies : cases_by_size(with_gpu)) table.by_size.push_back({copies, {}, {}, 0});
@@ -136,7 +136,7 @@ MemcpyTable run_memcpy_table(bool with_gpu, std::uint16_t rounds, std::uint64_t 
   for (CopySamples& samples : table.by_count) order.push_back(&samples);
   for (CopySamples& samples : table.by_size) order.push_back(&samples);
   std::mt19937_64 random(seed);
-  ProgressLines parts("memcpy", std::uint64_t{rounds} * order.size(), progress);
+  ProgressLines parts("memcpy", std::uint64_t{rounds} * order.size());
   while (table.rounds < rounds) {
     std::ranges::shuffle(order, random);
     for (CopySamples* samples : order) {

@@ -42,7 +42,6 @@ using TimeCopies = std::function<Result<std::vector<double>>(const CopyCase& cop
 /// Times every case once a round, all of them in a random order that `seed` decides, until done or `stop` is set. A
 /// case that fails is not timed again.
 [[nodiscard]] MemcpyTable run_memcpy_table(bool with_gpu, std::uint16_t rounds, std::uint64_t seed,
-                                           const TimeCopies& time, const std::atomic<bool>& stop,
-                                           const std::function<void(const std::string&)>& progress);
+                                           const TimeCopies& time, const std::atomic<bool>& stop);
 
 }  // namespace warpline::copies

@@ -22,7 +22,7 @@ Result<std::vector<double>> simulated(const CopyCase& copies, std::size_t runs) 
 }
 
 MemcpyTable table_of(const TimeCopies& time, bool with_gpu = true, const std::atomic<bool>& stop = kGoOn) {
-  return run_memcpy_table(with_gpu, 3, 1, time, stop, [](const std::string&) {});
+  return run_memcpy_table(with_gpu, 3, 1, time, stop);
 }
 
 TEST(MemcpyTable, HasTheSameBytesInEveryCaseByCount) {

@@ -18,6 +18,7 @@ class Run {
   Result<void> run() {
     const std::string no_gpu = kept_.subject.gpu ? hooks_.no_gpu() : "";
     std::vector<Step> steps = feature_steps(kept_.subject, no_gpu);
+    planned_ = steps.size() + most_searches(steps);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       WARPLINE_TRY(const bool done, result_of(steps[i]));
       if (!done) return give_back();
@@ -36,6 +37,19 @@ class Run {
   }
 
  private:
+  /// Returns the steps behind those of features: the default's rate, each alternative's, and those of the best.
+  [[nodiscard]] std::size_t searches(std::size_t alternatives) const {
+    return 1 + alternatives + steps_at_the_best(kept_.subject, {}).size();
+  }
+  /// Returns the number of these if all features work that can be tried.
+  [[nodiscard]] std::size_t most_searches(const std::vector<Step>& steps) const {
+    std::vector<StepResult> all;
+    for (const Step& step : steps) {
+      if (step.impossible.empty()) all.push_back({.name = step.name, .outcome = Outcome::ok});
+    }
+    return searches(alternatives(kept_.subject, all).size());
+  }
+
   [[nodiscard]] bool works(const std::string& step) const {
     const StepResult* result = kept_.find(step);
     return result != nullptr && result->outcome == Outcome::ok;
@@ -102,7 +116,7 @@ class Run {
   Result<bool> add(StepResult result) {
     kept_.seconds += result.seconds;
     kept_.results.push_back(std::move(result));
-    hooks_.progress(kept_.results.back());
+    hooks_.progress(kept_.results.back(), planned_ - std::min(planned_, kept_.results.size()));
     WARPLINE_CHECK(hooks_.keep(kept_));
     return true;
   }
@@ -116,7 +130,9 @@ class Run {
       if (!done || !*done) return std::nullopt;
       return kept_.results.back();
     };
-    const Best best = find_best(kept_.subject, alternatives(kept_.subject, features), search);
+    const std::vector<Alternative> tried = alternatives(kept_.subject, features);
+    planned_ = features.size() + searches(tried.size());
+    const Best best = find_best(kept_.subject, tried, search);
     if (error) return *error;
     if (stopped_ || best.rate == 0) return best;
     for (const Step& step : steps_at_the_best(kept_.subject, best)) {
@@ -137,6 +153,7 @@ class Run {
   Kept& kept_;
   const Hooks& hooks_;
   std::vector<StepResult> before_;
+  std::size_t planned_ = 0;  ///< steps, as far as is known
   bool stopped_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,11 +17,12 @@ namespace warpline::selftest {
 struct Hooks {
   /// Runs the program with these arguments, for so long at most.
   std::function<Result<bench::ChildRun>(const std::vector<std::string>& arguments, Nanos limit)> run;
-  std::function<std::string()> no_gpu;              ///< returns why the GPU cannot be used; empty: it can
-  std::function<bool()> stopped;                    ///< whether somebody has asked for the end
-  std::function<void(const StepResult&)> progress;  ///< is told each step as it is done
-  std::function<Result<void>(const Kept&)> keep;    ///< keeps what was found, after each step
-  std::function<double()> seconds;                  ///< a clock
+  std::function<std::string()> no_gpu;  ///< returns why the GPU cannot be used; empty: it can
+  std::function<bool()> stopped;        ///< whether somebody has asked for the end
+  /// Is told each step as it is done, and how many are left, as far as that is known.
+  std::function<void(const StepResult&, std::size_t left)> progress;
+  std::function<Result<void>(const Kept&)> keep;  ///< keeps what was found, after each step
+  std::function<double()> seconds;                ///< a clock
 };
 
 /// `run_selftest` does all steps of which `kept` has no result yet, and then has the best configuration, unless it was

@@ -113,6 +113,7 @@ class Program {
   std::size_t stop_after = 1000;     ///< runs
   std::size_t runs = 0;
   std::vector<std::string> kept_texts;
+  std::vector<std::size_t> steps_left;  ///< after each step
 
   Hooks hooks() {
     return {.run = [this](const std::vector<std::string>& arguments, Nanos) -> Result<bench::ChildRun> {
@@ -127,7 +128,7 @@ class Program {
             },
             .no_gpu = [] { return "no GPU"; },
             .stopped = [this] { return runs > stop_after; },
-            .progress = [](const StepResult&) {},
+            .progress = [this](const StepResult&, std::size_t left) { steps_left.push_back(left); },
             .keep = [this](const Kept& kept) -> Result<void> {
               kept_texts.push_back(to_json(kept, Json::object()).dump());
               return {};
@@ -147,6 +148,8 @@ TEST(SelftestRun, FindsTheFastestOfWhatWorks) {
   EXPECT_EQ(kept.best->rate, 2e6);
   EXPECT_EQ(exit_code(kept), 0);
   EXPECT_EQ(kept.results.back().stage, Stage::latency);
+  EXPECT_EQ(program.steps_left.front(), kept.results.size() - 1);
+  EXPECT_EQ(program.steps_left.back(), 0U);
   const std::string toml = to_toml(kept.subject, *kept.best);
   EXPECT_NE(toml.find("[forward]\nrecycle = \"direct\"\n"), std::string::npos) << toml;
   EXPECT_NE(toml.find("[[port]]\nspec = \"0000:01:00.0\"\n"), std::string::npos) << toml;

@@ -159,7 +159,7 @@ Result<ChunkTable> run_chunk_table(const std::vector<ChunkRow>& rows, const conf
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random random(bench.seed);
   progress(fmt::format("stream-chunk: {} rows, {} times", rows.size(), rounds));
-  ProgressLines parts("stream-chunk", std::uint64_t{rounds} * order.size(), progress);
+  ProgressLines parts("stream-chunk", std::uint64_t{rounds} * order.size());
   for (std::uint16_t round = 0; round < rounds; ++round) {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     for (const std::size_t i : order) {

@@ -14,6 +14,7 @@
 #include <rte_memzone.h>
 
 #include "warpline/runtime/eal.h"
+#include "warpline/runtime/setup_step.h"
 
 namespace warpline::memory {
 namespace {
@@ -31,6 +32,11 @@ std::uint16_t element_of(const PoolShape& shape) {
 }
 
 int eal_node(const PoolShape& shape) { return shape.node == runtime::kAnyNode ? SOCKET_ID_ANY : shape.node; }
+
+/// The making of a pool in host memory.
+runtime::SetupStep step_of(const PoolShape& shape) {
+  return {"making the " + describe(shape), pool_bytes(shape.size, shape.data_room)};
+}
 
 /// An error of what `shape` needs, in the words of who met it.
 Error for_pool(const PoolShape& shape, Error error) {
@@ -70,6 +76,7 @@ const rte_memzone* populate(rte_mempool* pool) {
 
 Result<PacketPool> PacketPool::make(const PoolShape& shape) {
   WARPLINE_CHECK(check_shape(shape));
+  const runtime::SetupStep step = step_of(shape);
   rte_mempool* const pool = rte_pktmbuf_pool_create(shape.name.c_str(), shape.size, fitting_cache(shape), 0,
                                                     element_of(shape), eal_node(shape));
   if (pool == nullptr) return pool_error(shape, rte_errno);
@@ -78,6 +85,7 @@ Result<PacketPool> PacketPool::make(const PoolShape& shape) {
 
 Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, int gpu, const PinMemory& pin) {
   WARPLINE_CHECK(check_shape(shape));
+  const runtime::SetupStep step = step_of(shape);
   // As rte_pktmbuf_pool_create, but that no page has buffers and something else in it.
   rte_mempool* const made =
       rte_mempool_create_empty(shape.name.c_str(), shape.size, sizeof(rte_mbuf) + element_of(shape),

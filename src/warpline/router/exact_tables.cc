@@ -8,6 +8,8 @@
 #include <rte_errno.h>
 #include <rte_hash_crc.h>
 
+#include "warpline/runtime/setup_step.h"
+
 namespace warpline::router {
 
 Bytes ExactTables::memory(const route::RouteSet& set) {
@@ -30,7 +32,9 @@ Result<ExactTables::Hash> ExactTables::make_hash(const std::vector<route::FlowRo
   parameters.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE;  // full buckets overflow: every flow finds room
   Hash hash(rte_hash_create(&parameters));
   if (!hash) return no_table("table of flows", rte_errno);
+  runtime::SetupStep step("making the table of flows", flows.size());
   for (const route::FlowRoute<Address>& flow : flows) {
+    step.advance();
     const int added =
         rte_hash_add_key_data(hash.get(), &flow.key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow.hop)));
     if (added < 0) return no_table("table of flows", -added);

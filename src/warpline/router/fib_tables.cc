@@ -8,6 +8,7 @@
 #include <rte_errno.h>
 
 #include "warpline/router/dpdk_addresses.h"
+#include "warpline/runtime/setup_step.h"
 
 namespace warpline::router {
 namespace {
@@ -55,7 +56,9 @@ Result<FibTables> FibTables::make(const route::RouteSet& set, const TablesPlace&
     config.dir24_8.num_tbl8 = rounded_up(second_level_tables(set.v4));
     tables.v4_.reset(rte_fib_create(fmt::format("routes4_{}", place.number).c_str(), place.node, &config));
     if (!tables.v4_) return no_table("table of IPv4 routes", rte_errno);
+    runtime::SetupStep step("making the table of IPv4 routes", set.v4.size());
     for (const route::Ipv4Route& route : set.v4) {
+      step.advance();
       if (route.length == 0) continue;
       const int added =
           rte_fib_add(tables.v4_.get(), packet::load_be32(route.prefix.bytes.data()), route.length, route.hop);
@@ -71,7 +74,9 @@ Result<FibTables> FibTables::make(const route::RouteSet& set, const TablesPlace&
     config.trie.num_tbl8 = rounded_up(reserved_tables(set.v6));
     tables.v6_.reset(rte_fib6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
     if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
+    runtime::SetupStep step("making the table of IPv6 routes", set.v6.size());
     for (const route::Ipv6Route& route : set.v6) {
+      step.advance();
       if (route.length == 0) continue;
       const int added = rte_fib6_add(tables.v6_.get(), dpdk_address(&route.prefix), route.length, route.hop);
       if (added < 0) return no_table("table of IPv6 routes", -added);

@@ -8,6 +8,7 @@
 #include <rte_errno.h>
 
 #include "warpline/router/dpdk_addresses.h"
+#include "warpline/runtime/setup_step.h"
 
 namespace warpline::router {
 namespace {
@@ -68,7 +69,9 @@ Result<LpmTables> LpmTables::make(const route::RouteSet& set, const TablesPlace&
         .max_rules = rounded_up(set.v6.size()), .number_tbl8s = rounded_up(second_level_tables(set.v6)), .flags = 0};
     tables.v6_.reset(rte_lpm6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
     if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
+    runtime::SetupStep step("making the table of IPv6 routes", set.v6.size());
     for (const route::Ipv6Route& route : set.v6) {
+      step.advance();
       if (route.length == 0) {
         tables.v6_default_ = route.hop;
         continue;

@@ -13,6 +13,7 @@
 #include "warpline/router/fib_tables.h"
 #include "warpline/router/lpm_tables.h"
 #include "warpline/router/route_stage.h"
+#include "warpline/runtime/setup_step.h"
 
 namespace warpline::router {
 namespace {
@@ -182,6 +183,7 @@ Result<void> Router::reload(const std::string& file) {
   await_switch();
   std::vector<route::RouterPort> own;
   for (const RoutePort& port : ports_) own.push_back(port.own);
+  const runtime::SetupStep step("reading the routes again", runtime::SetupStep::Of::running);
   const auto read_and_install = [&]() -> Result<void> {
     WARPLINE_TRY(const route::RouteSet set, route::read_routes(file, own, routing_.lookup == LookupKind::exact));
     WARPLINE_CHECK(install(set));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -61,6 +62,38 @@ TEST(SetupStep, IsNamedWhenItTakesTooLong) {
   EXPECT_THAT(errors.line(), HasSubstr("still closing port 0"));
 }
 
+constexpr StepWatch::Limits kToldAtOnce{.quiet_for = std::chrono::nanoseconds(1),
+                                        .named_after = std::chrono::hours(1),
+                                        .given_up_after = std::chrono::hours(1)};
+
+TEST(SetupStep, TellsHowFarItIs) {
+  const ErrorPipe errors;
+  const StepWatch watch(kToldAtOnce);
+  SetupStep links("waiting for links", 9, "s");
+  EXPECT_EQ(errors.line(), "warpline: waiting for links: 0 of 9 s [....................]");
+  {
+    const SetupStep call("starting DPDK");
+    EXPECT_EQ(errors.line(), "warpline: starting DPDK: 0 s so far");
+  }
+  const SetupStep memory("making the pool", Bytes{16 << 20});
+  EXPECT_THAT(errors.line(), AllOf(HasSubstr("warpline: making the pool: "), HasSubstr("of 16 MiB")));
+}
+
+TEST(SetupStep, PartsAreCounted) {
+  const ErrorPipe errors;
+  std::optional<StepWatch> watch;
+  SetupStep routes("making the table", 4);
+  for (int i = 0; i < 3; ++i) routes.advance();
+  watch.emplace(kToldAtOnce);
+  {
+    const SetupStep call("a call");
+  }  // has the watch look
+  std::string line = errors.line();
+  if (line == "warpline: a call: 0 s so far") line = errors.line();
+  EXPECT_THAT(line,
+              AllOf(HasSubstr("warpline: making the table: 3 of 4, "), HasSubstr(" left [###############.....]")));
+}
+
 TEST(SetupStep, WithoutAWatchItIsJustAName) {
   const SetupStep outer("opening ports");
   const SetupStep inner("starting port 0");
@@ -76,6 +109,24 @@ TEST(SetupStepDeathTest, AnInterruptGivesUpOnSetUp) {
         for (;;) std::this_thread::yield();
       },
       testing::ExitedWithCode(130), "interrupted while starting DPDK");
+}
+
+TEST(SetupStepDeathTest, AnInterruptWaitsForWhatIsDoneWhilePacketsFlow) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const StopOnSignal stop(kGivenUpAtOnce);
+        {
+          const SetupStep reload("reading the routes again", SetupStep::Of::running);
+          const SetupStep table("making the table", 4);
+          kill(getpid(), SIGTERM);
+          while (!StopOnSignal::requested().load()) std::this_thread::yield();
+        }
+        std::fputs("read, ", stderr);
+        const SetupStep step("opening port 1");
+        for (;;) std::this_thread::yield();
+      },
+      testing::ExitedWithCode(130), "read, warpline: interrupted while opening port 1");
 }
 
 TEST(SetupStepDeathTest, AnInterruptWaitsForCleanUpAndGivesUpOnTheNextSetUp) {
