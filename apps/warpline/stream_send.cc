@@ -141,6 +141,7 @@ class SendRun : RunFrame {
                             .look =
                                 [&](double now) {
                                   tend();
+                                  settings.interval = config_.run.interval;
                                   if (end == 0 || now < end) return;
                                   for (const auto& worker : workers_) worker->finish();
                                 }};

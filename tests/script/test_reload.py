@@ -2,6 +2,7 @@
 """SIGHUP: the configuration is read again while packets flow."""
 
 import json
+import re
 import signal
 import subprocess
 import unittest
@@ -57,6 +58,18 @@ class Reload(MessageCase):
         self.assertGreater(report["rx"]["packets"], 0)
         self.assertEqual(report["tx"]["packets"] - report["routing"]["requests"], report["rx"]["packets"])
         self.assertEqual(report["config"]["l3forward"]["routes"], "routes")
+
+    def test_how_much_is_said(self):
+        self.write("a.toml", '[run]\ninterval = "3600s"\n')
+        program = self.start("forward", "--loopback", "--config", "a.toml", "--no-hugepages", "--json")
+        program.wait_for("stderr", LIVE_ROW)
+        self.write("a.toml", '[run]\ninterval = "20ms"\n[runtime]\nlog-level = "debug"\n')
+        self.reload(program, "changed --interval, --log-level$")
+        with program.news:
+            program.news.wait_for(lambda: len(re.findall(LIVE_ROW, program.text("stderr"), re.M)) >= 3, 60)
+        report = self.stop(program)
+        self.assertGreaterEqual(len(re.findall(LIVE_ROW, program.text("stderr"), re.M)), 3)
+        self.assertEqual(report["config"]["runtime"]["log-level"], "debug")
 
     @needs_vnic
     def test_forward_forwards_every_packet_meanwhile(self):

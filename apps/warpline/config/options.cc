@@ -155,6 +155,8 @@ void add_common(std::vector<Option>& table) {
         inverse<Config>(of(&Config::runtime, &runtime::RuntimeSettings::hugepages))},
        {"eal", 0, "runtime", "eal", all, Arity::single, "ARGS", "further EAL arguments, separated by spaces",
         text<Config>(of(&Config::runtime, &runtime::RuntimeSettings::eal))},
+       {"log-level", 0, "runtime", "log-level", all, Arity::single, "LEVEL", "what DPDK and its drivers log",
+        choice<Config>([](auto& config) -> auto& { return config.log_level; })},
        {"data-room", 'd', "pool", "data-room", all, Arity::single, "BYTES",
         "size of a buffer; 0: the MTU's frame, at least 2048",
         count<Config>(of(&Config::pool, &memory::PoolSettings::data_room), 0, 65'407)},

@@ -45,6 +45,7 @@ std::string other_value(const Option& option) {
       {"lookup", "fib"},
       {"seconds", "3s"},
       {"interval", "2s"},
+      {"log-level", "debug"},
       {"deadline", "7us"},
       {"packet-time", "9ns"},
       {"drain", "1s"},

@@ -21,7 +21,9 @@ std::vector<std::string> texts_of(const nlohmann::json& value) {
 }  // namespace
 
 bool Option::reloads() const {
-  constexpr std::string_view kReloaded[] = {"l3forward.routes",
+  constexpr std::string_view kReloaded[] = {"run.interval",
+                                            "runtime.log-level",
+                                            "l3forward.routes",
                                             "traffic.rate",
                                             "capture.file",
                                             "capture.what",

@@ -36,6 +36,17 @@ TEST(Reload, TakesOverWhatMayChangeAndNamesTheRest) {
   EXPECT_EQ(shown(Result<LoadedConfig>(reloaded->next), "traffic.flows"), "7 file a.toml:3");
 }
 
+TEST(Reload, TakesOverHowMuchIsSaid) {
+  const auto reloaded =
+      reload_line("generate --port net_null0 --config a.toml", "[run]\ninterval = \"1s\"\nseconds = 3\n",
+                  "[run]\ninterval = \"2s\"\nseconds = 4\n[runtime]\nlog-level = \"debug\"\n");
+  ASSERT_TRUE(reloaded.ok()) << reloaded.error().message();
+  EXPECT_EQ(reloaded->changed, (Names{"--interval", "--log-level"}));
+  EXPECT_EQ(reloaded->fixed, Names{"--seconds"});
+  EXPECT_EQ(reloaded->next.config.run.interval, Nanos{2'000'000'000});
+  EXPECT_EQ(reloaded->next.config.log_level, runtime::LogLevel::debug);
+}
+
 TEST(Reload, OfTheSameFileChangesNothingAndAFlagStillWins) {
   const auto reloaded = reload_line("generate --port net_null0 --rate 5kpps --config a.toml", "[traffic]\nflows = 7\n",
                                     "[traffic]\nflows = 7\nrate = \"9kpps\"\n");

@@ -22,13 +22,12 @@ struct IntervalLoop {
   std::function<void(double)> look;  ///< is called by each look with seconds(); may be null
 
   /// Runs until done(), until settings.seconds have passed, until a signal has come, until a port has lost its device,
-  /// or until nobody reads stdout any more. Every settings.interval it prints what `next_line(now, since_last)`
-  /// returns: a row() on stderr, below the header(), or with settings.json_stream a line json() on stdout. Returns true
-  /// if a signal has ended it.
+  /// or until nobody reads stdout any more. Every settings.interval, which may change, it prints what `next_line(now,
+  /// since_last)` returns: a row() on stderr, below the header(), or with settings.json_stream a line json() on stdout.
+  /// Returns true if a signal has ended it.
   template <typename NextLine>
   bool run(const report::RunSettings& settings, NextLine&& next_line) const {
     constexpr std::chrono::milliseconds kPeriod{2};
-    const double interval = static_cast<double>(settings.interval.value) / 1e9;
     const double end = static_cast<double>(settings.seconds.value) / 1e9;
     double last = 0;
     bool header = false;
@@ -38,7 +37,7 @@ struct IntervalLoop {
       if (look) look(now);
       if (runtime::StopOnSignal::requested().load(std::memory_order_relaxed)) return true;
       if (port::any_removed() || (end != 0 && now >= end)) break;
-      if (now - last < interval) continue;
+      if (now - last < static_cast<double>(settings.interval.value) / 1e9) continue;
       const auto line = next_line(now, now - std::exchange(last, now));
       if (settings.json_stream) {
         put_line(stdout, line.json());

@@ -19,6 +19,7 @@
 #include "warpline/report/facts.h"
 #include "warpline/report/recycle_totals.h"
 #include "warpline/report/run_end.h"
+#include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/iova_mode.h"
 
 namespace warpline {
@@ -38,6 +39,7 @@ Result<void> RunFrame::place(const std::vector<runtime::WorkerRequest>& workers)
 Result<void> RunFrame::start_eal(const std::vector<std::string>& port_specs, Bytes memory) {
   WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, port_specs, memory));
   eal_.emplace(std::move(eal));
+  if (is_given(loaded_, "runtime.log-level")) runtime::set_log_level(config_.log_level);
   return {};
 }
 
@@ -106,6 +108,9 @@ Result<std::vector<std::string>> RunFrame::read_again() {
     WARPLINE_TRY(std::string line, take_over_(reloaded.next.config));
     if (!line.empty()) said.push_back(std::move(line));
   }
+  config_.run.interval = reloaded.next.config.run.interval;
+  if (reloaded.next.config.log_level != loaded_.config.log_level)
+    runtime::set_log_level(reloaded.next.config.log_level);
   loaded_ = std::move(reloaded.next);
   if (exporter_) exporter_->allow(loaded_.config.metrics.allowed);
   if (!reloaded.changed.empty()) said.push_back(fmt::format("changed {}", fmt::join(reloaded.changed, ", ")));

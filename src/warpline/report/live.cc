@@ -45,12 +45,14 @@ void sleep_for(double seconds) {
 class LivePrinter {
  public:
   LivePrinter(const RunSettings& settings, std::FILE* out, std::FILE* err)
-      : interval_s_(static_cast<double>(settings.interval.value) / 1e9),
-        next_s_(std::min(interval_s_, kFirstLineSeconds)),
+      : interval_(settings.interval),
+        next_s_(std::min(interval_s(), kFirstLineSeconds)),
         json_(settings.json_stream),
         file_(settings.json_stream ? out : err) {}
 
-  [[nodiscard]] bool due(double elapsed_s) const { return elapsed_s >= next_s_; }
+  [[nodiscard]] bool due(double elapsed_s) const {
+    return elapsed_s >= std::min(next_s_, last_.elapsed_s + interval_s());
+  }
   /// Nobody reads the data any more. A table that nobody reads ends no run.
   [[nodiscard]] bool unread() const { return json_ && std::ferror(file_) != 0; }
   [[nodiscard]] bool behind(const Tally& through) const { return through != last_.through; }
@@ -63,12 +65,14 @@ class LivePrinter {
       if (rows_++ % kRowsAHeader == 0) put_line(file_, LiveInterval::header());
       put_line(file_, interval.row());
     }
-    next_s_ = interval_s_ * (std::floor(now.elapsed_s / interval_s_) + 1);
+    next_s_ = interval_s() * (std::floor(now.elapsed_s / interval_s()) + 1);
     last_ = std::move(now);
   }
 
  private:
-  double interval_s_;
+  [[nodiscard]] double interval_s() const { return static_cast<double>(interval_.value) / 1e9; }
+
+  const Nanos& interval_;  ///< as it is now
   double next_s_;
   bool json_;
   std::FILE* file_;

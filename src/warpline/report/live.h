@@ -61,11 +61,11 @@ struct LiveResult {
 };
 
 /// The control loop: until done() prints a row to `err` (or, with settings.json_stream, a line to `out`) every
-/// settings.interval, the first one soon; calls stop() on `stop_requested`, when a port has lost its device, or after
-/// settings.seconds. The rate's time
-/// goes from the last look that saw nothing gone through (or the first one behind the warm-up) to the look that saw the
-/// last change: what passes before and behind does not count, gaps between packets do. Of one packet it is 0. Both
-/// moments are found to within a millisecond or 1 % of the time between them.
+/// settings.interval, which may change meanwhile, the first one soon; calls stop() on `stop_requested`, when a port has
+/// lost its device, or after settings.seconds. The rate's time goes from the last look that saw nothing gone through
+/// (or the first one behind the warm-up) to the look that saw the last change: what passes before and behind does not
+/// count, gaps between packets do. Of one packet it is 0. Both moments are found to within a millisecond or 1 % of the
+/// time between them.
 [[nodiscard]] LiveResult run_live(const RunSettings& settings, const LiveHooks& hooks,
                                   const std::atomic<bool>& stop_requested, std::FILE* out = stdout,
                                   std::FILE* err = stderr);

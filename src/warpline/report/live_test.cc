@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <memory>
 
@@ -97,6 +98,21 @@ TEST_F(LiveRun, EndsWithTheWorkersAndHasPrintedALine) {
   EXPECT_THAT(text_of(err_.get()), HasSubstr("Mpps"));
   EXPECT_THAT(text_of(err_.get()), HasSubstr("400"));
   EXPECT_EQ(text_of(out_.get()), "");
+}
+
+TEST_F(LiveRun, TakesAnIntervalThatChanges) {
+  FakeRun fake{.turns = INT_MAX, .packets = 1};
+  RunSettings settings;
+  settings.interval = Nanos{3'600'000'000'000};
+  LiveHooks hooks = fake.hooks();
+  int lines = 0;
+  hooks.sample = [&] {
+    if (++lines == 1) settings.interval = Nanos{1'000'000};
+    if (lines == 3) fake.stops = 1;
+    return totals_at(1);
+  };
+  EXPECT_FALSE(run_live(settings, hooks, stop_, out_.get(), err_.get()).interrupted);
+  EXPECT_GE(lines, 3);
 }
 
 TEST_F(LiveRun, LeavesTheWarmUpOutOfTheRate) {

@@ -104,6 +104,12 @@ int stderr_descriptor() {
                                                               : STDERR_FILENO;
 }
 
+void set_log_level(LogLevel level) {
+  const auto least = static_cast<std::uint32_t>(level) + RTE_LOG_CRIT;
+  rte_log_set_level_pattern("*", least);  // first, for at a global level of debug it would say so of each component
+  rte_log_set_global_level(least);
+}
+
 void route_dpdk_log() {
   static std::FILE* const stream = [] {
     std::FILE* const file =

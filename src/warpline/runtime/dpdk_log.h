@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "warpline/base/enum_names.h"
 
 namespace warpline::runtime {
 
 /// Makes DPDK's log ours: lines go to stderr, or, while a CapturedLog lives, to that. Idempotent.
 void route_dpdk_log();
+
+/// The least severe messages that are logged, by the names that DPDK has for them.
+enum class LogLevel : std::uint8_t { critical, error, warning, notice, info, debug };
+constexpr auto names_of(LogLevel) {
+  return enum_names<LogLevel>({"critical", "error", "warning", "notice", "info", "debug"});
+}
+
+/// Has DPDK and its drivers log messages of this level and of more severe ones. Any time after the start of DPDK.
+void set_log_level(LogLevel level);
 
 /// The file descriptor of the process's stderr, also while a CapturedLog has taken the place of number 2. Any thread.
 [[nodiscard]] int stderr_descriptor();

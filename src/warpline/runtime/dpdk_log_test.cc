@@ -63,5 +63,17 @@ TEST(CapturedLogDeathTest, WhatWasSaidComesOutOfACrash) {
       "EAL: before the fault");
 }
 
+TEST(LogLevel, IsThatOfAllComponents) {
+  const int driver = rte_log_register_type_and_pick_level("pmd.net.test", RTE_LOG_NOTICE);
+  const std::uint32_t before = rte_log_get_global_level();
+  set_log_level(LogLevel::debug);
+  EXPECT_TRUE(rte_log_can_log(static_cast<std::uint32_t>(driver), RTE_LOG_DEBUG));
+  set_log_level(LogLevel::critical);
+  EXPECT_TRUE(rte_log_can_log(static_cast<std::uint32_t>(driver), RTE_LOG_CRIT));
+  EXPECT_FALSE(rte_log_can_log(static_cast<std::uint32_t>(driver), RTE_LOG_ERR));
+  rte_log_set_global_level(before);
+  rte_log_set_level_pattern("*", RTE_LOG_DEBUG);
+}
+
 }  // namespace
 }  // namespace warpline::runtime
