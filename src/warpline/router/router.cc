@@ -14,6 +14,7 @@
 #include "warpline/router/lpm_tables.h"
 #include "warpline/router/route_stage.h"
 #include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/stop.h"
 
 namespace warpline::router {
 namespace {
@@ -170,11 +171,12 @@ void Router::let_go(const std::vector<Hop>& hops) {
   }
 }
 
+/// Tables are let go when each lcore has had a turn since: on a machine that is very busy that takes a while.
 void Router::await_switch() {
-  constexpr int kPatienceMs = 1000;
+  constexpr int kPatienceMs = 5'000;
   for (int ms = 0; ms < kPatienceMs; ++ms) {
     free_old();
-    if (!switching()) return;
+    if (!switching() || runtime::StopOnSignal::requested().load(std::memory_order_relaxed)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
