@@ -147,6 +147,8 @@ Result<void> Port::start() {
   const machine::OrdinaryScheduling for_threads;
   // Nothing here reads packet types, so devices that take time to tell them need not.
   (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
+  // A virtual function keeps what it counted for those who had it before, and not every driver clears it.
+  (void)rte_eth_stats_reset(id_);
   if (const int problem = rte_eth_dev_start(id_); problem != 0) {
     const bool splits = (device_config_.rxmode.offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0;
     return environment_error(fmt::format("port {} does not start", name_), log.reason(rte_strerror(-problem)),
@@ -178,9 +180,9 @@ MacAddress Port::mac() const {
 }
 
 PortCounters without_fcs(std::string_view driver, PortCounters counters) {
-  // Its octet registers count the FCS, and it passes them on as they are; net_e1000_igb, net_igc, net_ixgbe and
+  // Their octet registers count the FCS, and they pass them on as they are; net_e1000_igb, net_igc, net_ixgbe and
   // net_i40e take it off.
-  if (driver != "net_e1000_em") return counters;
+  if (driver != "net_e1000_em" && driver != "net_e1000_igb_vf") return counters;
   const auto less = [](std::uint64_t bytes, std::uint64_t packets) {
     return bytes - std::min(bytes, packets * RTE_ETHER_CRC_LEN);
   };

@@ -77,6 +77,10 @@ TEST_F(PortTest, NullPortReceivesAndSends) {
   EXPECT_EQ(counters.tx_packets, 32U);
   EXPECT_EQ(counters.rx_missed + counters.rx_no_mbuf, 0U);
   EXPECT_EQ(port->extended_counters().at("rx_good_packets"), 32U);
+  // What a device has counted before is not this run's.
+  port->stop();
+  ASSERT_TRUE(port->start().ok());
+  EXPECT_EQ(port->counters().rx_packets, 0U);
 }
 
 TEST_F(PortTest, ANameCanBeUsedAgainOnceItsPortIsGone) {
@@ -275,6 +279,7 @@ TEST(PortCounters, BytesAreWithoutFcsWhateverTheDeviceCounts) {
   EXPECT_EQ(em.rx_bytes, 600U);
   EXPECT_EQ(em.tx_bytes, 1514U * 3);
   EXPECT_EQ(em.rx_packets, 10U);
+  EXPECT_EQ(without_fcs("net_e1000_igb_vf", raw).rx_bytes, 600U);
   const PortCounters igb = without_fcs("net_e1000_igb", raw);
   EXPECT_EQ(igb.rx_bytes, 640U);
   EXPECT_EQ(igb.tx_bytes, 1518U * 3);
