@@ -77,6 +77,22 @@ dpdk_source() {
   (cd "$folder" && logged dpkg-source --no-check -x dpdk_*.dsc source)
 }
 
+# release_entries SUITE FOLDER: the distribution's own archive as the machine's apt knows it, with its keys, but of another
+# release: FOLDER/sources.list and FOLDER/parts/machine.sources.
+release_entries() {
+  local codename
+  codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  shopt -s nullglob
+  awk -v codename="$codename" -f "$root/setup/source_list.awk" \
+    /etc/apt/sources.lis[t] /etc/apt/sources.list.d/*.list /dev/null |
+    sed -En "s/^deb-src (.*) $codename /deb \1 $1 /p" >"$2/sources.list"
+  awk -v codename="$codename" -f "$root/setup/source_deb822.awk" \
+    /etc/apt/sources.list.d/*.sources /dev/null |
+    awk -v RS= -v ORS='\n\n' -v suite="$1" -v own="\nSuites:([^\n]* )?$codename( |\n)" \
+      '$0 "\n" ~ own { sub(/^Types: deb-src/, "Types: deb"); sub(/\nSuites:[^\n]*/, "\nSuites: " suite); print }' \
+      >"$2/parts/machine.sources"
+}
+
 # lend_network FOLDER: what this machine's package clients need on its network holds in that root too: names, certificates
 # that its administrator trusts, proxies, pip's index.
 lend_network() {

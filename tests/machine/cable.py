@@ -51,6 +51,27 @@ class Cable:
             pass
 
 
+class AddressedCable:
+    """A cable to a port that takes no frames but those to its address: `address` stands for `own` in what is sent, and for
+    `far`, the other port's, in what comes."""
+
+    def __init__(self, cable, address, own, far):
+        self.cable, self.address, self.own, self.far = cable, address, own, far
+
+    def fileno(self):
+        return self.cable.fileno()
+
+    def send(self, frame):
+        return self.cable.send(self.own + frame[6:] if frame[:6] == self.address else frame)
+
+    def receive(self, seconds=PATIENCE):
+        frame = self.cable.receive(seconds)
+        return self.address + frame[6:] if frame is not None and frame[:6] == self.far else frame
+
+    def drain(self):
+        self.cable.drain()
+
+
 class PacketCable(Cable):
     """A packet socket on a network interface."""
 

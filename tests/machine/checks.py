@@ -7,6 +7,7 @@ import random
 import re
 
 from cable import PATIENCE, exchange, relayed
+from rigs import ELSEWHERE
 from support import frames
 from support.report import faults_of_conservation, faults_of_schema
 
@@ -22,7 +23,7 @@ class NotOffered(Exception):
 
 def stamped(number, size):
     """A frame that no protocol answers, the same each time."""
-    head = frames.ethernet(frames.mac("02:77:6c:00:00:02"), STATION, frames.ETHERTYPE_LOCAL, number.to_bytes(4, "big"))
+    head = frames.ethernet(ELSEWHERE, STATION, frames.ETHERTYPE_LOCAL, number.to_bytes(4, "big"))
     return head + random.Random(number).randbytes(size - len(head))
 
 
@@ -112,7 +113,7 @@ def several_queues(rig):
         raise NotOffered(ended.error)
     flows = [
         frames.ethernet(
-            frames.mac("02:77:6c:00:00:02"),
+            ELSEWHERE,
             STATION,
             frames.ETHERTYPE_IPV4,
             frames.ip("198.18.0.1", "198.19.0.2", frames.UDP, frames.udp("198.18.0.1", "198.19.0.2", 1024 + i, 9, bytes(64))),
@@ -295,6 +296,39 @@ def reset(rig):
     expect(report["rx"]["packets"] in (20 + len(after), 21 + len(after)), f"{len(after)} frames came behind it", ended)
     pass_both_ways(rig, some_frames(100))
     return {"way": ways[0], "passed behind it": f"{len(after)} of 20", "exit code": ended.code}
+
+
+def only_its_own(rig):
+    """A function that nobody trusts gets no frames of others, and may send none in their names."""
+    foreign = [frames.mac("02:77:6c:00:00:07") + frame[6:] for frame in some_frames(20)]
+    rig.trust(False)
+    try:
+        run = rig.started("forward", "--workload", "none", "--json")
+        ways = [tuple(rig.cables)]
+        got = exchange(ways, foreign, patience=PATIENCE / 12)[0]
+        forged = exchange(ways, some_frames(20), patience=PATIENCE / 12)[0]
+        run.signal("INT")
+        ended = run.finish()
+    finally:
+        rig.trust(True)
+    report = report_of(ended, 130)
+    expect(not got, f"{len(got)} frames to others came", ended)
+    expect(report["rx"]["packets"] == 20, "its own did not come, or others did", ended)
+    return {"sent in another's name": len(forged), "refused": report["refused_offloads"]}
+
+
+def parent_reset(rig):
+    """The physical function goes down and comes up below a run: that goes on or ends, and the next one works."""
+    run = rig.started("forward", "--workload", "none", "--json")
+    came = exchange([tuple(rig.cables)], some_frames(20))
+    expect(came == [some_frames(20)], "nothing passes")
+    rig.reset_parent(1)
+    after = exchange([tuple(rig.cables)], some_frames(20), window=1, patience=PATIENCE / 6)[0]
+    run.signal("INT")
+    ended = run.finish()
+    report_of(ended, 5 if ended.code == 5 else 130)
+    pass_both_ways(rig, some_frames(100))
+    return {"passed behind it": f"{len(after)} of 20", "exit code": ended.code}
 
 
 def messages(rig):

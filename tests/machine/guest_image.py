@@ -10,7 +10,9 @@ from pathlib import Path
 
 # What a guest runs is linked against the libraries of the machine that built it.
 DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "net_e1000", "net_ring", "net_vhost", "net_virtio", "net_vmxnet3")
-MODULES = ("vfio-pci", "vfio_iommu_type1", "virtio_pci", "virtio_net", "vmxnet3", "uio_pci_generic")
+MODULES = ("vfio-pci", "vfio_iommu_type1", "virtio_pci", "virtio_net", "vmxnet3", "uio_pci_generic", "igb")
+# Knows virtual functions, other than busybox's.
+IP = "/usr/sbin/ip"
 FOLDERS = ("bin", "dev", "etc", "modules", "proc", "root", "run", "sys", "tmp", "usr", "usr/bin", "usr/lib", "var", "work")
 LINKS = {"lib": "usr/lib", "lib64": "usr/lib64", "var/run": "/run"}
 
@@ -123,9 +125,10 @@ def make_image(target, kernel, program, init):
         archive.add("bin/busybox", Path("/bin/busybox").read_bytes())
         for applet in subprocess.run(["/bin/busybox", "--list"], check=True, capture_output=True, text=True).stdout.split():
             archive.link(f"bin/{applet}", "busybox")
-        libraries = {library for path in (program, *wanted) for library in libraries_of(path)}
+        tools = [IP] if Path(IP).exists() else []
+        libraries = {library for path in (program, *wanted, *tools) for library in libraries_of(path)}
         archive.add("usr/bin/warpline", Path(program).read_bytes())
-        for path in sorted(libraries) + sorted(map(str, wanted)):
+        for path in sorted(libraries) + sorted(map(str, wanted)) + tools:
             add_file(archive, path)
         order = module_order(Path(kernel) / "modules", MODULES)
         for name, data in order.items():

@@ -7,7 +7,9 @@ import shlex
 import subprocess
 from dataclasses import dataclass
 
+from cable import AddressedCable
 from guest import PATIENCE
+from support import frames
 from support.case import LIVE_ROW
 from support.program import Program
 
@@ -100,6 +102,9 @@ class HostRun:
         finally:
             self._over()
         return Ended(self.arguments, outcome.code, outcome.stdout, outcome.stderr)
+
+
+ELSEWHERE = frames.mac("02:77:6c:00:00:02")  # where frames go that are only forwarded
 
 
 def option(command, name, default):
@@ -221,6 +226,51 @@ class GuestRig(Rig):
             code, said = self.guest.run(f"echo 1 >{place}/reset")
             assert code == 0, said
         return ways.split()
+
+
+class FunctionRig(GuestRig):
+    """A virtual function of each of two NICs, whose physical functions the guest's kernel has."""
+
+    MACS = ("02:77:6c:00:00:21", "02:77:6c:00:00:22")
+
+    def __init__(self, guest, name, numbers, **facts):
+        super().__init__(guest, name, numbers, **facts)
+        self.parents = []
+        # The kernel's own neighbour discovery has no business on the cables.
+        self._asked("echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6")
+        self._asked("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6")
+        for address, mac in zip(self.ports, self.MACS):
+            place = f"/sys/bus/pci/devices/{address}"
+            parent = self._asked(f"ls {place}/net").strip()
+            self.parents.append(parent)
+            self._asked(f"echo 1 >{place}/sriov_numvfs")
+            self._asked(f"/usr/sbin/ip link set {parent} vf 0 mac {mac}")
+            self._asked(f"ip link set {parent} up")
+        self.ports = [
+            self._asked(f"basename $(readlink /sys/bus/pci/devices/{address}/virtfn0)").strip() for address in self.ports
+        ]
+        self._asked(f"bind vfio-pci {' '.join(self.ports)}")
+        self.trust(True)
+        own, far = map(frames.mac, self.MACS)
+        if self.cables:
+            west, east = self.cables
+            self.cables = [
+                AddressedCable(west, ELSEWHERE, own, far), AddressedCable(east, ELSEWHERE, far, own)
+            ]
+
+    def _asked(self, line):
+        code, said = self.guest.run(line)
+        assert code == 0, f"{line}: {said}"
+        return said
+
+    def trust(self, yes):
+        """Lets the functions send in the name of others, or not."""
+        for parent in self.parents:
+            self._asked(f"/usr/sbin/ip link set {parent} vf 0 trust {'on' if yes else 'off'}")
+            self._asked(f"/usr/sbin/ip link set {parent} vf 0 spoofchk {'off' if yes else 'on'}")
+
+    def reset_parent(self, which):
+        self._asked(f"ip link set {self.parents[which]} down && ip link set {self.parents[which]} up")
 
 
 class HostRig(Rig):
