@@ -109,8 +109,9 @@ def module_order(modules, names):
     return found
 
 
-def make_image(target, kernel, program, init):
-    """Writes the archive. kernel: the folder that setup/guest_kernel makes; program: `warpline`; init: a file."""
+def make_image(target, kernel, program, init, others=(IP,)):
+    """Writes the archive. kernel: the folder that setup/guest_kernel makes; program: `warpline`; init: a file; others:
+    programs of this machine, those that it has."""
     (drivers,) = Path("/usr/lib").glob("*/dpdk/pmds-*")
     wanted = [path for path in drivers.glob("librte_*.so.*.*") if path.name.split(".so")[0][7:] in DRIVERS]
     with open(target, "wb") as file:
@@ -125,7 +126,7 @@ def make_image(target, kernel, program, init):
         archive.add("bin/busybox", Path("/bin/busybox").read_bytes())
         for applet in subprocess.run(["/bin/busybox", "--list"], check=True, capture_output=True, text=True).stdout.split():
             archive.link(f"bin/{applet}", "busybox")
-        tools = [IP] if Path(IP).exists() else []
+        tools = [tool for tool in others if Path(tool).exists()]
         libraries = {library for path in (program, *wanted, *tools) for library in libraries_of(path)}
         archive.add("usr/bin/warpline", Path(program).read_bytes())
         for path in sorted(libraries) + sorted(map(str, wanted)) + tools:
