@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -48,6 +49,17 @@ TEST(ProgressLines, WhatTakesShortIsQuiet) {
   for (const int end : ends) close(end);
 }
 
+/// What is written to a terminal comes to its other end a while later, and perhaps in parts.
+void expect_shown(int master, const std::string& text) {
+  std::string shown;
+  while (shown.size() < text.size()) {
+    pollfd wait{.fd = master, .events = POLLIN, .revents = 0};
+    if (poll(&wait, 1, 10'000) != 1) break;
+    shown += read_all(master);
+  }
+  EXPECT_EQ(shown, text);
+}
+
 TEST(ProgressLines, OnATerminalAreOneLineThatFitsAndGoes) {
   const int master = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
   ASSERT_GE(master, 0);
@@ -60,16 +72,16 @@ TEST(ProgressLines, OnATerminalAreOneLineThatFitsAndGoes) {
   {
     ProgressLines progress("table", 10, ProgressOutput(slave), begin);
     for (int part = 1; part <= 3; ++part) progress.step(begin + seconds(part * 3));
-    EXPECT_EQ(read_all(master),
-              "\rtable: 2 of 10, 24 s left [####\x1b[K"
-              "\rtable: 3 of 10, 21 s left [####\x1b[K");
+    expect_shown(master,
+                 "\rtable: 2 of 10, 24 s left [####\x1b[K"
+                 "\rtable: 3 of 10, 21 s left [####\x1b[K");
     progress.clear();
-    EXPECT_EQ(read_all(master), "\r\x1b[K");
+    expect_shown(master, "\r\x1b[K");
     progress.expect(1);
     progress.step(begin + seconds(12));
-    EXPECT_EQ(read_all(master), "\rtable: 4 of 4 [################\x1b[K");
+    expect_shown(master, "\rtable: 4 of 4 [################\x1b[K");
   }
-  EXPECT_EQ(read_all(master), "\r\x1b[K");
+  expect_shown(master, "\r\x1b[K");
   close(slave);
   close(master);
 }
