@@ -147,8 +147,6 @@ Result<void> Port::start() {
   const machine::OrdinaryScheduling for_threads;
   // Nothing here reads packet types, so devices that take time to tell them need not.
   (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
-  // A virtual function keeps what it counted for those who had it before, and not every driver clears it.
-  (void)rte_eth_stats_reset(id_);
   if (const int problem = rte_eth_dev_start(id_); problem != 0) {
     const bool splits = (device_config_.rxmode.offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0;
     return environment_error(fmt::format("port {} does not start", name_), log.reason(rte_strerror(-problem)),

@@ -131,6 +131,8 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
   }
   setup_.rx_offloads = offload_names(OffloadSide::rx, rx.offloads);
   setup_.tx_offloads = offload_names(OffloadSide::tx, tx.offloads);
+  // A virtual function keeps what it counted for those who had it before, and not every driver clears it.
+  (void)rte_eth_stats_reset(id_);
   return {};
 }
 

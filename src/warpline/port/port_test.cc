@@ -77,10 +77,41 @@ TEST_F(PortTest, NullPortReceivesAndSends) {
   EXPECT_EQ(counters.tx_packets, 32U);
   EXPECT_EQ(counters.rx_missed + counters.rx_no_mbuf, 0U);
   EXPECT_EQ(port->extended_counters().at("rx_good_packets"), 32U);
-  // What a device has counted before is not this run's.
+  // Who stops and goes on counts on.
   port->stop();
   ASSERT_TRUE(port->start().ok());
-  EXPECT_EQ(port->counters().rx_packets, 0U);
+  EXPECT_EQ(port->counters().rx_packets, 32U);
+}
+
+TEST_F(PortTest, WhatADeviceHasCountedBeforeIsNotThisRunS) {
+  constexpr std::uint16_t kCount = 8;
+  const auto ids = make_ring_pair(1, 64, runtime::kAnyNode);
+  ASSERT_TRUE(ids.ok()) << ids.error().message();
+  const std::uint16_t id = ids->first;
+  const rte_eth_conf any = {};
+  ASSERT_EQ(rte_eth_dev_configure(id, 1, 1, &any), 0);
+  ASSERT_EQ(rte_eth_rx_queue_setup(id, 0, 64, SOCKET_ID_ANY, nullptr, pool_), 0);
+  ASSERT_EQ(rte_eth_tx_queue_setup(id, 0, 64, SOCKET_ID_ANY, nullptr), 0);
+  ASSERT_EQ(rte_eth_dev_start(id), 0);
+  rte_mbuf* burst[kCount];
+  ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool_, burst, kCount), 0);
+  ASSERT_EQ(rte_eth_tx_burst(id, 0, burst, kCount), kCount);
+  ASSERT_EQ(rte_eth_dev_stop(id), 0);
+
+  auto port = Port::adopt(id);
+  ASSERT_TRUE(port.ok()) << port.error().message();
+  EXPECT_EQ(port->counters().tx_packets, kCount);
+  ASSERT_TRUE(port->configure({}, {}).ok());
+  ASSERT_TRUE(port->attach(pool_).ok());
+  ASSERT_TRUE(port->start().ok());
+  EXPECT_EQ(port->counters().tx_packets, 0U);
+  auto far = Port::adopt(ids->second);
+  ASSERT_TRUE(far.ok());
+  ASSERT_TRUE(far->configure({}, {}).ok());
+  ASSERT_TRUE(far->attach(pool_).ok());
+  ASSERT_TRUE(far->start().ok());
+  ASSERT_EQ(rte_eth_rx_burst(far->id(), 0, burst, kCount), kCount);
+  rte_pktmbuf_free_bulk(burst, kCount);
 }
 
 TEST_F(PortTest, ANameCanBeUsedAgainOnceItsPortIsGone) {
