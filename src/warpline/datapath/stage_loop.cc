@@ -7,7 +7,6 @@ namespace warpline::datapath {
 
 void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields, TurnCount& turns) {
   Turns share(yields);
-  turns.add();  // it polls from here on
   while (!control.stop.load(std::memory_order_relaxed)) {
     std::uint32_t moved = 0;
     for (Stage* stage : stages) moved += stage->poll();

@@ -26,7 +26,8 @@ struct StageControl {
   std::atomic<bool> abandon{false};  ///< the drain took too long: leave what is stuck, it is reported as in flight
 };
 
-/// A worker's life: polls its stages in turn until told to stop, then drains them in turn. Counts that in `turns`.
+/// A worker's life: polls its stages in turn until told to stop, then drains them in turn. Counts that in `turns`,
+/// which have begun.
 void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields, TurnCount& turns);
 
 }  // namespace warpline::datapath

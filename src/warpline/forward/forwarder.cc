@@ -146,6 +146,9 @@ Result<void> Forwarder::prepare() {
 Result<void> Forwarder::start() {
   const runtime::SetupStep step("starting the engines");
   for (const auto& stages : stages_) WARPLINE_CHECK(stages->start());
+  for (std::size_t role = 0; role < turns_.size(); ++role) {
+    if (!stages_of(role).empty()) turns_[role].count.begin();
+  }
   return {};
 }
 
@@ -156,7 +159,7 @@ std::optional<Error> Forwarder::failure() const {
   return std::nullopt;
 }
 
-void Forwarder::run(std::size_t role) {
+std::vector<datapath::Stage*> Forwarder::stages_of(std::size_t role) const {
   const auto [kind, paths, lane] = layout_.roles[role];
   std::vector<datapath::Stage*> stages;
   for (const std::uint16_t path : paths) {
@@ -168,6 +171,11 @@ void Forwarder::run(std::size_t role) {
       stages.push_back(transmitting);
     }
   }
+  return stages;
+}
+
+void Forwarder::run(std::size_t role) {
+  const std::vector<datapath::Stage*> stages = stages_of(role);
   if (!stages.empty()) datapath::run_stages(stages, control_, plan_.workers[role].gives_way, turns_[role].count);
 }
 

@@ -79,6 +79,8 @@ class Forwarder {
 
   Forwarder(const datapath::DatapathSettings& settings, const datapath::ForwardLayout& layout,
             const runtime::LcorePlan& plan);
+  /// What the worker of layout.roles[role] polls; nothing if the role is not the forwarder's.
+  [[nodiscard]] std::vector<datapath::Stage*> stages_of(std::size_t role) const;
 
   const datapath::ForwardLayout& layout_;
   const runtime::LcorePlan& plan_;

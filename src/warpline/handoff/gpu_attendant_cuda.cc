@@ -81,6 +81,7 @@ DeviceLanes GpuAttendant::device_lanes() const {
 }
 
 Result<void> GpuAttendant::launch() {
+  turns_.begin();
   WARPLINE_CHECK(gpu::use_gpu(setup_.gpu));
   if (!persistent_) return {};
   if (!(*persistent_)(*stream_)) return fault();

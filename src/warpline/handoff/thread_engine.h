@@ -37,10 +37,12 @@ class ThreadEngine {
     for (std::uint32_t i = 0; i < lanes(); ++i) {
       Lane& lane = *lanes_[i];
       lane.running.store(true, std::memory_order_relaxed);
+      lane.counters.turns.begin();
       Result<std::thread> thread =
           start_lane_thread(name_ + "/" + std::to_string(i), lane.placement.cpu, [this, i] { drain(i); });
       if (!thread) {
         lane.running.store(false, std::memory_order_relaxed);
+        lane.counters.turns.end();
         stop(Nanos{0});
         return std::move(thread).error();
       }

@@ -40,6 +40,7 @@ class RouterBy final : public Router {
       datapath::Stage* stage = stages_[layout_.paths[path].queue].get();
       if (std::ranges::find(stages, stage) == stages.end()) stages.push_back(stage);
     }
+    turns_[role].count.begin();
     datapath::run_stages(stages, control_, plan_.workers[role].gives_way, turns_[role].count);
   }
 

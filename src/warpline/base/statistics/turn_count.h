@@ -9,9 +9,12 @@
 
 namespace warpline {
 
-/// Turns that a polling thread has ended; 0 while none polls. One writer, any reader.
+/// Turns of a polling thread; 0 while none polls. One writer, any reader.
 class TurnCount {
  public:
+  /// A thread polls from here on, which may not have been on a processor yet: called by who starts it, before that.
+  void begin() { add(); }
+  /// The thread has ended a turn.
   void add() { turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   /// The thread polls no more.
   void end() { turns_.store(0, std::memory_order_relaxed); }

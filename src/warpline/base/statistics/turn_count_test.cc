@@ -25,11 +25,20 @@ TEST(TurnWatch, DoesNotWaitForWhoPollsNotYetOrNoMore) {
   TurnWatch watch({&thread});
   EXPECT_TRUE(watch.all_had_one());
   EXPECT_TRUE(watch.all_had_one());
-  thread.add();
+  thread.begin();
   EXPECT_TRUE(watch.all_had_one());
   EXPECT_FALSE(watch.all_had_one());
   thread.end();
   EXPECT_TRUE(watch.all_had_one());
+  EXPECT_TRUE(watch.all_had_one());
+}
+
+TEST(TurnWatch, WaitsForTheFirstTurnOfWhoIsStarted) {
+  TurnCount thread;
+  thread.begin();
+  TurnWatch watch({&thread});
+  EXPECT_FALSE(watch.all_had_one());
+  thread.add();
   EXPECT_TRUE(watch.all_had_one());
 }
 

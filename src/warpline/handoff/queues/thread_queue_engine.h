@@ -31,6 +31,7 @@ class ThreadQueueEngine {
   [[nodiscard]] Result<void> prepare() { return {}; }
 
   [[nodiscard]] Result<void> start() {
+    counters_.turns.begin();
     WARPLINE_TRY(thread_, start_lane_thread(name_, placement_.cpu, [this] {
                    drain_queue(queues_.view(), most_, work_, counters_, placement_.yield);
                    ended_.store(true, std::memory_order_release);

@@ -33,6 +33,7 @@ Result<void> StreamEngine::prepare() {
 
 Result<void> StreamEngine::start() {
   if (!prepared_) WARPLINE_CHECK(prepare());
+  counters_.turns.begin();
   WARPLINE_TRY(thread_, handoff::start_lane_thread(setup_.name, setup_.lane.cpu, [this] { run(); }));
   return {};
 }
