@@ -39,7 +39,8 @@ def has_device(name):
     if QEMU is None:
         return False
     model = name.partition(",")[0]
-    return subprocess.run([QEMU, "-device", f"{model},help"], check=False, capture_output=True).returncode == 0
+    # Of one that it has not, it says so on stderr, and ends with 0.
+    return bool(subprocess.run([QEMU, "-device", f"{model},help"], check=False, capture_output=True).stdout)
 
 
 def is_express(device):
