@@ -8,6 +8,12 @@ cache=${XDG_CACHE_HOME:-${HOME:-$root/build}/.cache}/warpline
 log=$root/build/setup.log
 export LC_ALL=C.UTF-8
 
+# --help: what stands at the head of the script.
+if [ "${1:-}" = --help ]; then
+  sed -n '3,/^[^#]/s/^# //p' "$0"
+  exit
+fi
+
 say() { printf 'setup: %s\n' "$*" >&2; }
 
 # Runs a command with all it prints going to the log; on failure shows the log's end.

@@ -44,6 +44,12 @@ class BuildTimeTest(unittest.TestCase):
         self.assertEqual(lines[0], "4 steps 4 s, of which 2 objects 2 s")  # 1.5 + 0.5 + 0.5 + 1 s
         self.assertEqual([line.split()[0] for line in lines[1:]], ["1.5", "1.0", "0.5", "0.5"])
 
+    def test_help_is_what_stands_at_its_head(self):
+        done = self.run_it("--help")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("setup/build_time [PRESET]: "), done.stdout)
+        self.assertNotIn("set -", done.stdout)
+
     def test_without_a_build_it_says_so(self):
         done = self.run_it()
         self.assertEqual(done.returncode, 3)
