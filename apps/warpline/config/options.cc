@@ -155,7 +155,7 @@ void add_common(std::vector<Option>& table) {
         inverse<Config>(of(&Config::runtime, &runtime::RuntimeSettings::hugepages))},
        {"eal", 0, "runtime", "eal", all, Arity::single, "ARGS", "further EAL arguments, separated by spaces",
         text<Config>(of(&Config::runtime, &runtime::RuntimeSettings::eal))},
-       {"log-level", 0, "runtime", "log-level", all, Arity::single, "LEVEL", "what DPDK and its drivers log",
+       {"log-level", 0, "runtime", "log-level", all, Arity::single, "LEVEL", "what DPDK and its drivers log, from their start on",
         choice<Config>([](auto& config) -> auto& { return config.log_level; })},
        {"data-room", 'd', "pool", "data-room", all, Arity::single, "BYTES",
         "size of a buffer; 0: the MTU's frame, at least 2048",

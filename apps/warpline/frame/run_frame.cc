@@ -37,9 +37,12 @@ Result<void> RunFrame::place(const std::vector<runtime::WorkerRequest>& workers)
 }
 
 Result<void> RunFrame::start_eal(const std::vector<std::string>& port_specs, Bytes memory) {
-  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, port_specs, memory));
+  const bool asked = is_given(loaded_, "runtime.log-level");
+  runtime::RuntimeSettings settings = config_.runtime;
+  if (asked) settings.eal += fmt::format(" --log-level=*,{0} --log-level={0}", name(config_.log_level));
+  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(settings, lcores_, port_specs, memory));
   eal_.emplace(std::move(eal));
-  if (is_given(loaded_, "runtime.log-level")) runtime::set_log_level(config_.log_level);
+  if (asked) runtime::set_log_level(config_.log_level);
   return {};
 }
 

@@ -17,6 +17,7 @@
 namespace warpline::runtime {
 namespace {
 
+constexpr std::uint32_t kLevelUnasked = RTE_LOG_ERR;
 constexpr const char* kProgram = "warpline: ";  // argv[0] of rte_eal_init
 
 /// Memory files of the CapturedLog that lives, or -1. Written by the control thread; the handler of crashes reads them.
@@ -151,6 +152,7 @@ CapturedLog::~CapturedLog() {
   }
   end_watch_for_crashes();
   const std::lock_guard lock(log_mutex);
+  if (log_ >= 0 && rte_log_get_global_level() > kLevelUnasked) copy_to_stderr(log_);
   captured_log.store(-1, std::memory_order_relaxed);
   for (const int file : {log_, output_, saved_stdout_}) {
     if (file >= 0) close(file);

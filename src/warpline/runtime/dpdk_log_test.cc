@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include <rte_log.h>
 
@@ -30,6 +31,24 @@ TEST(CapturedLog, KeepsNothingOfTheOneBefore) {
   }
   const CapturedLog log;
   EXPECT_EQ(log.reason("nothing"), "nothing");
+}
+
+/// What comes to stderr of an error that a CapturedLog has kept.
+std::string told_at_level(std::uint32_t level) {
+  const std::uint32_t before = rte_log_get_global_level();
+  rte_log_set_global_level(level);
+  testing::internal::CaptureStderr();
+  {
+    const CapturedLog log(CapturedLog::Scope::all_output);
+    log_line("EAL: no such device\n");
+  }
+  rte_log_set_global_level(before);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(CapturedLog, IsToldAtALevelThatSomebodyHasAskedFor) {
+  EXPECT_EQ(told_at_level(RTE_LOG_ERR), "");
+  EXPECT_EQ(told_at_level(RTE_LOG_WARNING), "EAL: no such device\n");
 }
 
 TEST(CapturedLog, StderrHasANameWhileItIsCaptured) {
