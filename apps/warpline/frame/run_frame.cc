@@ -39,7 +39,9 @@ Result<void> RunFrame::place(const std::vector<runtime::WorkerRequest>& workers)
 Result<void> RunFrame::start_eal(const std::vector<std::string>& port_specs, Bytes memory) {
   const bool asked = is_given(loaded_, "runtime.log-level");
   runtime::RuntimeSettings settings = config_.runtime;
-  if (asked) settings.eal += fmt::format(" --log-level=*,{0} --log-level={0}", name(config_.log_level));
+  if (asked) {  // errors first, for at a global level of debug EAL would say of each component that its level changed
+    settings.eal += fmt::format(" --log-level=error --log-level=*,{0} --log-level={0}", name(config_.log_level));
+  }
   WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(settings, lcores_, port_specs, memory));
   eal_.emplace(std::move(eal));
   if (asked) runtime::set_log_level(config_.log_level);
