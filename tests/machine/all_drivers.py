@@ -9,7 +9,7 @@ from guest import QEMU, Nic
 from machine_case import VIRTIO, GuestCase, pair
 from rigs import GuestRig
 
-ON_CABLES = (*checks.ON_CABLES, checks.without_hugepages)
+ON_CABLES = (*checks.ON_CABLES, checks.spread, checks.without_hugepages)
 IN_SLOTS = (checks.reset, checks.plugged_again, checks.unplugged)
 QEMU_ENDS = "QEMU 10.0 ends by an assertion of its own (system/physmem.c, iotlb_to_section) once the NIC is used again"
 NO_MODEL = "this QEMU has no such device"
@@ -18,6 +18,7 @@ MODELS = (
     ("virtio", VIRTIO, {"mtu": 9000}),
     ("virtio packed", f"{VIRTIO},packed=on", {"mtu": 9000}),
     ("virtio without merged buffers", f"{VIRTIO},mrg_rxbuf=off", {}),
+    ("virtio, vectorised", f"{VIRTIO},mrg_rxbuf=off", {"devargs": "vectorized=1"}),
     ("e1000", "e1000", {"mtu": 9000, "queues": 2, "clears_bytes": True}),
     ("e1000e", "e1000e", {"mtu": 9000, "queues": 2, "uncounted": 4, "clears_bytes": True, "whole_buffers": True}),
     ("vmxnet3", "vmxnet3", {"mtu": 9000, "queues": 2, "whole_buffers": True}),
@@ -85,6 +86,21 @@ class AllDrivers(GuestCase):
         for name, device in (("virtio", VIRTIO), ("e1000e", "e1000e")):
             with self.guest([Nic(device, peer=1), Nic(device, peer=0)]) as guest:
                 self.check(GuestRig(guest, name, (0, 1)), checks.selftest)
+
+    def test_several_queues(self):
+        """NICs whose other end in QEMU must have several queues, too."""
+        for name, ring in (("virtio", ""), ("virtio packed", ",packed=on")):
+            with self.guest(pair(f"{VIRTIO},mq=on,vectors=6,rss=on{ring}", queues=2)) as guest:
+                rig = GuestRig(guest, f"{name}, two queues", (0, 1), mtu=9000, queues=2)
+                self.check(rig, *ON_CABLES)
+
+    def test_the_vectorised_receive_function(self):
+        """It is the driver's choice, which it tells."""
+        name, device, facts = next(model for model in MODELS if model[0] == "virtio, vectorised")
+        with self.guest(pair(device)) as guest:
+            chosen = ("--log-level", "info")
+            rig = GuestRig(guest, name, (0, 1), arguments=chosen, **facts)
+            self.check(rig, checks.vectorised)
 
     def test_no_iommu(self):
         """Without an IOMMU vfio-pci takes no device, and uio_pci_generic needs memory whose addresses are known."""

@@ -9,6 +9,7 @@ import threading
 import time
 
 PATIENCE = 60
+LONG_MTU = 9216  # of interfaces that a cable is on
 
 
 class Cable:

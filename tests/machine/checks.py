@@ -138,6 +138,30 @@ def generate(rig):
     return checked
 
 
+def spread(rig):
+    """Packets of many flows come in every queue, by RSS."""
+    if rig.queues < 2:
+        raise NotOffered("there is one queue")
+    with relayed([(rig.cables[0], rig.cables[0])]):
+        ended = rig.run(
+            *("generate", "--queues", rig.queues, "--flows", 64, "--packets", 1000, "--rate", "1kpps", "--drain", "5s"),
+            *("--verify", "--share-cores", "--json"),
+            ports=rig.ports[:1],
+        )
+    report = report_of(ended)
+    expect(report["verify"]["missing"] == report["verify"]["bad"] == 0, "not all came", ended)
+    came = [queue["rx"]["packets"] for queue in report["queues"]]
+    expect(all(came), f"packets by queue: {came}", ended)
+    return {"packets by queue": came, "refused": report["refused_offloads"]}
+
+
+def vectorised(rig):
+    """The driver tells that it receives by its vectorised function."""
+    ended = rig.run("forward", "--seconds", 1)
+    expect(ended.code == 0 and "vectorized" in ended.stderr, "it does not receive by its vectorised function", ended)
+    return next(line for line in ended.stderr.splitlines() if "vectorized" in line)
+
+
 def answer(rig, cable, kind, seconds=20):
     """The next frame for which kind() is true."""
     while (frame := cable.receive(seconds)) is not None:

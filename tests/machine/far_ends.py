@@ -5,11 +5,9 @@ import contextlib
 import subprocess
 import time
 
-from cable import PATIENCE, PacketCable, relayed
+from cable import LONG_MTU, PATIENCE, PacketCable, relayed
 from support.namespaces import Namespace, ip
 from support.testpmd import Testpmd
-
-LONG_MTU = 9216
 
 
 def interface_pair(left, left_name, right, right_name, mtu=1500, far_mtu=LONG_MTU):

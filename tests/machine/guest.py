@@ -13,7 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cable import Cable
+from cable import LONG_MTU, Cable, PacketCable
+from support.namespaces import Namespace
 
 QEMU = shutil.which(os.environ.get("WARPLINE_QEMU", "qemu-system-x86_64"))
 BOOT_SECONDS = 240
@@ -30,7 +31,7 @@ class Nic:
 
     device: str
     peer: int | None = None
-    options: str = ""  # of the cable's end in QEMU, such as queues
+    queues: int = 1  # of the cable's end in QEMU; several: it is a TAP interface, and the test's a packet socket
     own_slot: bool = False  # behind a root port of its own, from which it can be unplugged
     bridged: bool = False  # behind one bridge with all others, so that they share an IOMMU group
 
@@ -69,6 +70,7 @@ class Guest:
         self.folder = Path(tempfile.mkdtemp(prefix="warpline-guest-", dir="/var/tmp"))
         self.nics = nics
         self.cables = {}
+        self.namespace = None  # of the TAP interfaces
         self.devices = {}  # as QEMU has them
         self.jobs = 0
         self.buffer = b""
@@ -91,6 +93,8 @@ class Guest:
         try:
             for number, nic in enumerate(nics):
                 arguments += self._nic(number, nic)
+            if self.namespace:
+                arguments = self.namespace.command(*arguments)
             with open(self.folder / "qemu", "wb") as log:
                 self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             self.control = self._connect("control")
@@ -101,20 +105,29 @@ class Guest:
 
     def _nic(self, number, nic):
         own = self.folder / f"nic{number}"
-        if nic.peer is None:
-            self.cables[number] = Cable(self.folder / f"test{number}", own)
-            other = self.folder / f"test{number}"
-        else:
-            other = self.folder / f"nic{nic.peer}"
+        other = self.folder / (f"test{number}" if nic.peer is None else f"nic{nic.peer}")
+        network = f"dgram,local.type=unix,local.path={own},remote.type=unix,remote.path={other}"
+        if nic.queues > 1:
+            network = f"tap,ifname={self._tap(number)},script=no,downscript=no,queues={nic.queues}"
+        elif nic.peer is None:
+            self.cables[number] = Cable(other, own)
         bus, arguments = f"bus=pcie.0,addr={3 + number:#x}", []
         if nic.own_slot:
             arguments += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1},{bus}"]
             bus = f"bus=slot{number}"
         if nic.bridged:
             bus = f"bus=bridge,addr={3 + number:#x}"
-        network = f"dgram,id=net{number},local.type=unix,local.path={own},remote.type=unix,remote.path={other}{nic.options}"
         self.devices[number] = f"{nic.device},id=dev{number},netdev=net{number},{bus},mac={self.mac(number)}"
-        return [*arguments, "-netdev", network, "-device", self.devices[number]]
+        return [*arguments, "-netdev", f"{network},id=net{number}", "-device", self.devices[number]]
+
+    def _tap(self, number):
+        """The name of an interface whose end in QEMU has several queues; the test holds it as a cable."""
+        self.namespace = self.namespace or Namespace("guest", ipv6=False)
+        name = f"cable{number}"
+        self.namespace.ip("tuntap", "add", "dev", name, "mode", "tap", "multi_queue")
+        self.namespace.ip("link", "set", name, "mtu", LONG_MTU, "up")
+        self.cables[number] = PacketCable(self.namespace, name)
+        return name
 
     @staticmethod
     def mac(number):
@@ -146,6 +159,8 @@ class Guest:
             self.control.close()
         for cable in self.cables.values():
             cable.close()
+        if self.namespace:
+            self.namespace.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _log(self, name):

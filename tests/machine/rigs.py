@@ -124,7 +124,7 @@ class Rig:
     default only; queues: the most that it has; queues_argument: of the port's spec, that asks for several; uncounted:
     bytes of each frame sent that the device does not count, where the emulated one differs from its data sheet;
     whole_buffers: it sends a frame only if each buffer's pages are neighbours in the machine's memory;
-    clears_bytes: reading its counters of bytes clears them, half by half, so what passes between the halves is lost;
+    devargs: what a port's spec has behind its name; clears_bytes: reading its counters of bytes clears them, half by half, so what passes between the halves is lost;
     not_offered: checks that are nothing for the driver, by name, each with the reason; arguments: further ones of each
     run."""
 
@@ -143,11 +143,13 @@ class Rig:
         clears_bytes=False,
         whole_buffers=False,
         not_offered=None,
+        devargs="",
         arguments=(),
     ):
         self.name, self.ports, self.cables = name, ports, cables
         self.mtu, self.queues, self.queues_argument = mtu, queues, queues_argument
         self.uncounted, self.clears_bytes, self.whole_buffers = uncounted, clears_bytes, whole_buffers
+        self.devargs = f",{devargs}" if devargs else ""
         self.arguments = tuple(arguments)
         self.not_offered = not_offered or {}
         self.runs = []
@@ -161,7 +163,7 @@ class Rig:
         words = (command, *map(str, arguments))
         head = 2 if command == "message" else 1
         several = self.several(queues_of(words))
-        ports = [word for port in ports for word in ("--port", port + several)]
+        ports = [word for port in ports for word in ("--port", port + self.devargs + several)]
         return (*words[:head], *ports, *words[head:], *self.arguments)
 
     def several(self, queues):

@@ -4,7 +4,8 @@ its source (DPDK 22.11, drivers/net) that is decided. A rig lasts as long as the
 
 from dataclasses import dataclass, field
 
-from far_ends import LONG_MTU, Bridge, Interfaces, Taps
+from cable import LONG_MTU
+from far_ends import Bridge, Interfaces, Taps
 from rigs import HostRig
 
 NO_DEVICE = "there is no device to be taken away: a peer that leaves is the check link"
