@@ -57,7 +57,7 @@ class AllDrivers(GuestCase):
     def test_on_cables(self):
         for name, device, facts in MODELS:
             if not has_device(device):
-                self.lacking(name, NO_MODEL, *ON_CABLES, *IN_SLOTS, checks.messages)
+                self.lacking(name, NO_MODEL, *ON_CABLES, *IN_SLOTS, checks.messages, outcome="not here")
                 continue
             with self.guest(pair(device, own_slot=has_functions(device))) as guest:
                 self.check(GuestRig(guest, name, (0, 1), **facts), *ON_CABLES)

@@ -46,11 +46,11 @@ class DriverCase(Case):
                     rig.clear()
                     keep(result | {"seconds": round(time.monotonic() - began, 1)}, self.scratch.path)
 
-    def lacking(self, name, why, *which):
-        """Keeps that there is no such device to be checked."""
+    def lacking(self, name, why, *which, outcome="not offered"):
+        """Keeps why a check is nothing for a driver."""
         for check in filter(wanted, which):
             said = {"driver": name, "in": GuestRig.place, "check": check.__name__}
-            keep(said | {"outcome": "not offered", "found": why, "seconds": 0}, self.scratch.path)
+            keep(said | {"outcome": outcome, "found": why, "seconds": 0}, self.scratch.path)
 
 
 def wanted(check):

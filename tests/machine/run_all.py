@@ -68,11 +68,13 @@ def key(check):
     return (check["driver"], check["in"], check["check"])
 
 
-def kept(earlier, checks):
-    """Those of an earlier run that were not made again."""
+def with_kept(earlier, checks):
+    """These checks, and those of an earlier run that were not made again, or whose device is not here."""
+    before = set(map(key, earlier["checks"]))
+    checks = [check for check in checks if check["outcome"] != "not here" or key(check) not in before]
     again = set(map(key, checks))
     origin = {"commit": earlier["commit"], "versions": earlier["versions"]}
-    return [origin | check for check in earlier["checks"] if key(check) not in again]
+    return [origin | check for check in earlier["checks"] if key(check) not in again] + checks
 
 
 def main():
@@ -98,7 +100,7 @@ def main():
     failed = sum(check["outcome"] == "failed" for check in checks)
     made = len(checks)
     if arguments.kept:
-        checks = kept(json.loads(Path(arguments.kept).read_text(encoding="utf-8")), checks) + checks
+        checks = with_kept(json.loads(Path(arguments.kept).read_text(encoding="utf-8")), checks)
     git = ("git", "-C", str(HERE))
     document = {
         "benchmark": "machine_tests",
