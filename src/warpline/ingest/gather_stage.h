@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 
+#include "warpline/base/frame.h"
 #include "warpline/base/verdict.h"
 #include "warpline/datapath/batch.h"
 #include "warpline/datapath/intake_stage.h"
@@ -18,6 +20,7 @@
 #include "warpline/ingest/batch_rule.h"
 #include "warpline/ingest/batch_slots.h"
 #include "warpline/ingest/ingest_counters.h"
+#include "warpline/memory/mbuf_frame.h"
 
 namespace warpline::ingest {
 
@@ -28,7 +31,8 @@ struct GatherSettings {
 };
 
 /// `GatherStage` is the beginning of an ingest path that copies: it receives, gathers the packets' bytes into the slot
-/// of the open batch and has each batch copied, in one piece, to where the consumer reads it. No packet is received
+/// of the open batch and has each batch copied, in one piece, to where the consumer reads it; a packet that became an
+/// answer (QueuePath::responder) stays as it is, to be sent. No packet is received
 /// while no slot is free, so the port drops and counts what then overflows. Its owner is the path's receiving lcore,
 /// the ring's producer.
 template <handoff::Engine E>
@@ -78,6 +82,10 @@ class GatherStage final : public datapath::IntakeStage<GatherStage<E>, E, Shared
       void* const kept = settings_.keeps_mbufs ? mbuf : nullptr;
       auto* const data = reinterpret_cast<std::uint8_t*>(place + filled_);
       bytes += length;
+      if (path_.responder && is_reply(mbuf)) [[unlikely]] {
+        burst.append(std::exchange(mbufs_[i], nullptr), data, 0, Verdict::reply);
+        continue;
+      }
       if (length > settings_.max_frame) [[unlikely]] {
         burst.append(kept, data, 0, Verdict::giant);
         continue;
@@ -90,6 +98,13 @@ class GatherStage final : public datapath::IntakeStage<GatherStage<E>, E, Shared
     path_.received.packets.add(received);
     path_.received.bytes.add(bytes);
     if (!settings_.keeps_mbufs) rte_pktmbuf_free_bulk(mbufs_.data(), received);
+  }
+
+  /// Whether the packet asked for an answer of the port's address, and now is that.
+  [[gnu::noinline]] bool is_reply(const rte_mbuf* mbuf) const {
+    std::array<Segment, kMaxSegments> pieces;
+    const std::uint16_t count = memory::segments_of(mbuf, pieces.data());
+    return count != 0 && path_.responder->answer({pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)});
   }
 
   static void copy_frame(const rte_mbuf* mbuf, std::uint32_t length, std::byte* to) {

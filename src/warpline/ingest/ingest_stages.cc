@@ -15,6 +15,10 @@ Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const In
                    settings.transmit,
                    settings.adaptive};
   const bool copied = copies(settings.path);
+  if (parts.path.responder && !copied && parts.settings.pool.memory == memory::MemoryKind::device) {
+    return usage_error("an address with packets in GPU memory", "the CPU answers for it, and cannot read them",
+                       "use --path copy or zerocopy, or leave the address out");
+  }
   // In GPU memory each slot has its ready word.
   const std::uint64_t word_bytes = copied && runs_on_gpu(forward.engine) ? sizeof(RingWord) : 0;
   WARPLINE_TRY(const std::uint32_t slots, slots_within(budget, slot_bytes + word_bytes, forward.ring_slots));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include <rte_ethdev.h>
@@ -10,6 +11,7 @@
 
 #include "warpline/ingest/ingest_stages.h"
 #include "warpline/memory/packet_pool.h"
+#include "warpline/packet/frame_testing.h"
 #include "warpline/port/port.h"
 #include "warpline/port/ring_pair.h"
 #include "warpline/runtime/eal_environment.h"
@@ -115,6 +117,16 @@ class Path {
       ASSERT_EQ(rte_eth_tx_burst(ports_[1].id(), 0, &frame, 1), 1);
     }
   }
+  /// An ARP request for `address`.
+  void ask_for(const Ipv4Address& address) {
+    packet::ArpPacket question;
+    question.target_ip = address;
+    const packet::FrameBytes bytes = packet::arp_frame(question);
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
+    packet::store_address(rte_pktmbuf_mtod(mbuf, std::uint8_t*), MacAddress{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}});
+    ASSERT_EQ(rte_eth_tx_burst(ports_[1].id(), 0, &mbuf, 1), 1);
+  }
   [[nodiscard]] int came_back() {
     std::array<rte_mbuf*, 64> mbufs;
     const int count = rte_eth_rx_burst(ports_[1].id(), 0, mbufs.data(), mbufs.size());
@@ -197,6 +209,25 @@ TEST(GatherStage, PutsPiecesTogetherAndDropsGiantsByName) {
   EXPECT_EQ(path.path.sent.drops.get(Verdict::giant), 1U);
   EXPECT_EQ(path.counters.deliver.packets.get(), 2U);
   EXPECT_EQ(path.in_use(), 0U);
+}
+
+TEST(GatherStage, AnswersForThePortsAddressAndDeliversTheRest) {
+  constexpr Ipv4Address kOwn{{10, 0, 0, 2}};
+  for (const bool keeps : {false, true}) {
+    Path path(2, keeps);
+    path.path.responder.emplace(MacAddress{{2, 0, 0, 0, 0, 2}}, InterfaceAddress{kOwn, 24});
+    path.send(1, 1);
+    path.ask_for(kOwn);
+    path.send(3, 1);
+    path.ask_for(Ipv4Address{{10, 0, 0, 3}});
+    path.gather->poll();
+    EXPECT_TRUE(path.engine->consume());
+    path.deliver->poll();
+    EXPECT_EQ(path.path.sent.replies.get(), 1U);
+    EXPECT_EQ(path.counters.deliver.packets.get(), 3U) << "with the question for another address";
+    EXPECT_EQ(path.came_back(), keeps ? 4 : 1);
+    EXPECT_EQ(path.in_use(), 0U);
+  }
 }
 
 TEST(DeliverStage, DropsWhatTheConsumerRefusesAndSendsTheRest) {

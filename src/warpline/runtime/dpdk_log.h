@@ -23,9 +23,9 @@ void set_log_level(LogLevel level);
 /// The file descriptor of the process's stderr, also while a CapturedLog has taken the place of number 2. Any thread.
 [[nodiscard]] int stderr_descriptor();
 
-/// Keeps what DPDK says while a set-up call is tried: the reason for a failure, noise after a success. What was kept goes
-/// to stderr at the end if more than errors is logged, for somebody has asked for that, and before the process crashes or
-/// aborts meanwhile, as in rte_panic(). One at a time, in the control thread.
+/// Keeps what DPDK says while a set-up call is tried: the reason for a failure, noise after a success. What was kept
+/// goes to stderr at the end if more than errors is logged, for somebody has asked for that, and before the process
+/// crashes or aborts meanwhile, as in rte_panic(). One at a time, in the control thread.
 class CapturedLog {
  public:
   enum class Scope {
