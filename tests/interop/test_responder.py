@@ -21,29 +21,24 @@ class Responder(Case):
         self.addCleanup(self.near.remove)
         self.addCleanup(self.middle.remove)
 
-    def forwarding(self, spec, netns, *addresses):
-        program = self.start(
-            "forward",
-            "--port",
-            spec,
-            *addresses,
-            "--workload",
-            "none",
-            "--json",
-            "--interval",
-            "20ms",
-            netns=netns.name,
-        )
+    def started(self, command, spec, netns, *options):
+        program = self.start(command, "--port", spec, *options, "--json", "--interval", "20ms", netns=netns.name)
         program.wait_for("stderr", LIVE_ROW)
         return program
+
+    def forwarding(self, spec, netns, *addresses):
+        return self.started("forward", spec, netns, *addresses, "--workload", "none")
 
     def stop(self, program):
         program.signal(signal.SIGINT)
         return self.report_of(program.finish(), code=130)
 
-    def on_veth(self, address, own):
+    def joined(self, own):
         veth(self.near, "left0", self.middle, "right0")
         self.near.ip("address", "add", own, "dev", "left0", *(("nodad",) if ":" in own else ()))
+
+    def on_veth(self, address, own):
+        self.joined(own)
         return self.forwarding("net_af_packet0,iface=right0", self.middle, "--address", address)
 
     def echoes(self, target, source):
@@ -94,6 +89,20 @@ class Responder(Case):
                     break
         self.assertEqual(frame, question)
         self.stop(program)
+
+    def test_ingest_answers_and_delivers_the_rest(self):
+        for path in ("copy", "zerocopy"):
+            with self.subTest(path=path):
+                self.joined("10.8.0.1/24")
+                options = ("--address", "10.8.0.2/24", "-m", "host", "--path", path, "--share-cores")
+                program = self.started("ingest", "net_af_packet0,iface=right0", self.middle, *options)
+                for number in range(50):
+                    datagram(self.near, "10.8.0.2", 9, number.to_bytes(100, "big"))
+                self.echoes("10.8.0.2", "10.8.0.1")
+                report = self.stop(program)
+                self.near.ip("link", "del", "left0")
+                self.assertGreaterEqual(report["tx"]["packets"], 6)  # of ARP, and five echoes
+                self.assertGreaterEqual(report["delivered"]["packets"], 50)
 
     def test_on_a_tap(self):
         program = self.forwarding("net_tap0,iface=wltap0", self.near, "--address", "10.8.1.2/24")

@@ -27,6 +27,7 @@ class Soak(Case):
         del soaked["ledger"]
         self.assertEqual((done.returncode, soaked["verdict"]), (0, "pass"), soaked)
         self.assertGreater(soaked["runs"]["forward"]["rx"], 0)
+        self.assertGreater(soaked["runs"]["routed"]["delivered"], 0)
         self.assertTrue({"capture", "kill", "reload", "streams"} <= set(soaked["events"]), soaked["events"])
 
 
