@@ -12,6 +12,8 @@ from rigs import GuestRig
 ON_CABLES = (*checks.ON_CABLES, checks.spread, checks.without_hugepages)
 IN_SLOTS = (checks.reset, checks.plugged_again, checks.unplugged)
 QEMU_ENDS = "QEMU 10.0 ends by an assertion of its own (system/physmem.c, iotlb_to_section) once the NIC is used again"
+ONE_QUEUE = "the chip has one queue: what is sent by a second one stays there"
+NO_RSS = "QEMU's does no RSS: all packets come in the first queue"
 NO_MODEL = "this QEMU has no such device"
 # name, device, facts for the checks
 MODELS = (
@@ -19,9 +21,28 @@ MODELS = (
     ("virtio packed", f"{VIRTIO},packed=on", {"mtu": 9000}),
     ("virtio without merged buffers", f"{VIRTIO},mrg_rxbuf=off", {}),
     ("virtio, vectorised", f"{VIRTIO},mrg_rxbuf=off", {"devargs": "vectorized=1"}),
-    ("e1000", "e1000", {"mtu": 9000, "queues": 2, "clears_bytes": True}),
-    ("e1000e", "e1000e", {"mtu": 9000, "queues": 2, "uncounted": 4, "clears_bytes": True, "whole_buffers": True}),
-    ("vmxnet3", "vmxnet3", {"mtu": 9000, "queues": 2, "whole_buffers": True}),
+    (
+        "e1000",
+        "e1000",
+        {"mtu": 9000, "queues": 2, "clears_bytes": True, "not_offered": {"spread": ONE_QUEUE}},
+    ),
+    (
+        "e1000e",
+        "e1000e",
+        {
+            "mtu": 9000,
+            "queues": 2,
+            "uncounted": 4,
+            "clears_bytes": True,
+            "whole_buffers": True,
+            "not_offered": {"spread": NO_RSS},
+        },
+    ),
+    (
+        "vmxnet3",
+        "vmxnet3",
+        {"mtu": 9000, "queues": 2, "whole_buffers": True, "not_offered": {"spread": NO_RSS}},
+    ),
     (
         "igb",
         "igb",
