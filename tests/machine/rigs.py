@@ -124,9 +124,9 @@ class Rig:
     default only; queues: the most that it has; queues_argument: of the port's spec, that asks for several; uncounted:
     bytes of each frame sent that the device does not count, where the emulated one differs from its data sheet;
     whole_buffers: it sends a frame only if each buffer's pages are neighbours in the machine's memory;
-    devargs: what a port's spec has behind its name; clears_bytes: reading its counters of bytes clears them, half by half, so what passes between the halves is lost;
-    not_offered: checks that are nothing for the driver, by name, each with the reason; arguments: further ones of each
-    run."""
+    clears_bytes: reading its counters of bytes clears them, half by half, so what passes between the halves is lost;
+    not_offered: checks that are nothing for the driver, by name, each with the reason; devargs: what a port's spec has
+    behind its name; arguments: further ones of each run."""
 
     # What the program has sent and its peer has not read yet is lost when it ends.
     loses_at_end = False
