@@ -24,7 +24,6 @@
 #include "warpline/port/port_settings.h"
 #include "warpline/report/run_settings.h"
 #include "warpline/router/router_settings.h"
-#include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/runtime_settings.h"
 #include "warpline/stream/receiver_settings.h"
 #include "warpline/stream/sender_settings.h"
@@ -220,7 +219,6 @@ struct Config {
   report::RunSettings run;
   exporter::ExporterSettings metrics;
   capture::CaptureSettings capture;
-  runtime::LogLevel log_level = runtime::LogLevel::error;
   std::string crash_report{};    ///< file of a crash's report; empty: there is to be none
   bool keep_privileges = false;  ///< a run gives up nothing that it does not need any more
   BenchConfig bench;

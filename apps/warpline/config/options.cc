@@ -156,7 +156,7 @@ void add_common(std::vector<Option>& table) {
        {"eal", 0, "runtime", "eal", all, Arity::single, "ARGS", "further EAL arguments, separated by spaces",
         text<Config>(of(&Config::runtime, &runtime::RuntimeSettings::eal))},
        {"log-level", 0, "runtime", "log-level", all, Arity::single, "LEVEL", "what DPDK and its drivers log",
-        choice<Config>([](auto& config) -> auto& { return config.log_level; })},
+        choice<Config>(of(&Config::runtime, &runtime::RuntimeSettings::log_level))},
        {"data-room", 'd', "pool", "data-room", all, Arity::single, "BYTES",
         "size of a buffer; 0: the MTU's frame, at least 2048",
         count<Config>(of(&Config::pool, &memory::PoolSettings::data_room), 0, 65'407)},

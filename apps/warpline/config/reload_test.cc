@@ -44,7 +44,7 @@ TEST(Reload, TakesOverHowMuchIsSaid) {
   EXPECT_EQ(reloaded->changed, (Names{"--interval", "--log-level"}));
   EXPECT_EQ(reloaded->fixed, Names{"--seconds"});
   EXPECT_EQ(reloaded->next.config.run.interval, Nanos{2'000'000'000});
-  EXPECT_EQ(reloaded->next.config.log_level, runtime::LogLevel::debug);
+  EXPECT_EQ(reloaded->next.config.runtime.log_level, runtime::LogLevel::debug);
 }
 
 TEST(Reload, OfTheSameFileChangesNothingAndAFlagStillWins) {

@@ -172,8 +172,8 @@ Config random_config() {
   config.runtime = {.lcores = number<std::uint32_t>(0, 1024),
                     .share_cores = coin(),
                     .hugepages = coin(),
-                    .eal = coin() ? "" : "--log-level=lib.eal:8 \"quoted\" \xc3\xa9"};
-  config.log_level = static_cast<runtime::LogLevel>(number<std::uint8_t>(0, 5));
+                    .eal = coin() ? "" : "--log-level=lib.eal:8 \"quoted\" \xc3\xa9",
+                    .log_level = static_cast<runtime::LogLevel>(number<std::uint8_t>(0, 5))};
   config.run.packets = number<std::uint64_t>(0, UINT64_MAX);
   config.run.warmup = config.run.packets > 1 ? number<std::uint64_t>(0, config.run.packets - 1) : 0;
   config.run.seconds = time(0, 8'640'000'000'000'000);

@@ -37,14 +37,8 @@ Result<void> RunFrame::place(const std::vector<runtime::WorkerRequest>& workers)
 }
 
 Result<void> RunFrame::start_eal(const std::vector<std::string>& port_specs, Bytes memory) {
-  const bool asked = is_given(loaded_, "runtime.log-level");
-  runtime::RuntimeSettings settings = config_.runtime;
-  if (asked) {  // errors first, for at a global level of debug EAL would say of each component that its level changed
-    settings.eal += fmt::format(" --log-level=error --log-level=*,{0} --log-level={0}", name(config_.log_level));
-  }
-  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(settings, lcores_, port_specs, memory));
+  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, port_specs, memory));
   eal_.emplace(std::move(eal));
-  if (asked) runtime::set_log_level(config_.log_level);
   return {};
 }
 
@@ -114,8 +108,8 @@ Result<std::vector<std::string>> RunFrame::read_again() {
     if (!line.empty()) said.push_back(std::move(line));
   }
   config_.run.interval = reloaded.next.config.run.interval;
-  if (reloaded.next.config.log_level != loaded_.config.log_level)
-    runtime::set_log_level(reloaded.next.config.log_level);
+  const runtime::LogLevel level = reloaded.next.config.runtime.log_level;
+  if (level != loaded_.config.runtime.log_level) runtime::set_log_level(level);
   loaded_ = std::move(reloaded.next);
   if (exporter_) exporter_->allow(loaded_.config.metrics.allowed);
   if (!reloaded.changed.empty()) said.push_back(fmt::format("changed {}", fmt::join(reloaded.changed, ", ")));

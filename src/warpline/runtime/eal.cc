@@ -157,8 +157,11 @@ Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, 
     arguments.emplace_back("-a");
     arguments.push_back(address);
   }
-  if (!std::any_of(further.begin(), further.end(), [](const auto& word) { return word.starts_with("--log-level"); })) {
-    arguments.emplace_back("--log-level=error");
+  arguments.emplace_back("--log-level=error");
+  if (settings.log_level != LogLevel::error) {
+    // Components before the whole: at a global level of debug EAL says of each that its level has changed.
+    arguments.push_back(fmt::format("--log-level=*,{}", name(settings.log_level)));
+    arguments.push_back(fmt::format("--log-level={}", name(settings.log_level)));
   }
   arguments.insert(arguments.end(), further.begin(), further.end());
   return arguments;

@@ -49,6 +49,7 @@ Result<KeptEal> KeptEal::for_first_run(const RuntimeSettings& settings, const Lc
   made.memory = {memory.value + kFurtherMemory};
   made.wants_hugepages = settings.hugepages;
   made.eal = settings.eal;
+  made.log_level = settings.log_level;
   made.process = getpid();
   return made;
 }
@@ -71,10 +72,10 @@ Result<void> KeptEal::check(const RuntimeSettings& settings, const LcorePlan& pl
     return started_otherwise(fmt::format("a run that needs {} MiB for packets", needed.value / kMebibyte),
                              fmt::format("DPDK was started with {} MiB of ordinary pages", memory.value / kMebibyte));
   }
-  if (settings.eal != eal || settings.hugepages != wants_hugepages) {
-    return started_otherwise("other EAL arguments or hugepages than before",
-                             fmt::format("DPDK was started with \"{}\", hugepages {}", eal,
-                                         wants_hugepages ? "where there are some" : "never"));
+  if (settings.eal != eal || settings.log_level != log_level || settings.hugepages != wants_hugepages) {
+    return started_otherwise("other EAL arguments, log level or hugepages than before",
+                             fmt::format("DPDK was started with \"{}\", log level {}, hugepages {}", eal,
+                                         name(log_level), wants_hugepages ? "where there are some" : "never"));
   }
   WARPLINE_TRY(const std::vector<std::string> wanted, pci_of(port_specs));
   for (const std::string& device : wanted) {

@@ -15,14 +15,15 @@ namespace warpline::runtime {
 /// process, so the first run starts it for others, too: lcores go wherever a plan has them, and there is more memory
 /// than the first run needs. It stays until the process ends.
 struct KeptEal {
-  unsigned workers = 0;          ///< lcores beside the control thread's
-  std::vector<int> cpus;         ///< that any of them may run on
-  Bytes memory;                  ///< without hugepages: of all pools and rings of a run
-  bool hugepages = false;        ///< memory is of hugepages: as much as the machine has
-  bool wants_hugepages = false;  ///< RuntimeSettings::hugepages
-  std::string eal;               ///< RuntimeSettings::eal
-  std::vector<std::string> pci;  ///< specs of the PCI devices that it may drive
-  int process = 0;               ///< that started it
+  unsigned workers = 0;                  ///< lcores beside the control thread's
+  std::vector<int> cpus;                 ///< that any of them may run on
+  Bytes memory;                          ///< without hugepages: of all pools and rings of a run
+  bool hugepages = false;                ///< memory is of hugepages: as much as the machine has
+  bool wants_hugepages = false;          ///< RuntimeSettings::hugepages
+  std::string eal;                       ///< RuntimeSettings::eal
+  LogLevel log_level = LogLevel::error;  ///< RuntimeSettings::log_level
+  std::vector<std::string> pci;          ///< specs of the PCI devices that it may drive
+  int process = 0;                       ///< that started it
 
   /// Works out how it is started for a first run on these processors.
   [[nodiscard]] static Result<KeptEal> for_first_run(const RuntimeSettings& settings, const LcorePlan& plan,

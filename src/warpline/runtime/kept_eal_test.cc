@@ -35,6 +35,7 @@ TEST(KeptEal, SaysWhatALaterRunNeedsAndItLacks) {
   EXPECT_THAT(refusal({}, 1, "0000:02:00.0", 1), testing::HasSubstr("port 0000:02:00.0: DPDK was started without it"));
   EXPECT_THAT(refusal({}, 1, "net_null0", 4096), testing::HasSubstr("4096 MiB"));
   EXPECT_THAT(refusal({.eal = "--log-level=debug"}, 1, "net_null0", 1), testing::HasSubstr("other EAL arguments"));
+  EXPECT_THAT(refusal({.log_level = LogLevel::debug}, 1, "net_null0", 1), testing::HasSubstr("log level error"));
   EXPECT_THAT(refusal({.hugepages = false}, 1, "net_null0", 1), testing::HasSubstr("hugepages"));
 }
 

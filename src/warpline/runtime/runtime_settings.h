@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "warpline/runtime/dpdk_log.h"
+
 namespace warpline::runtime {
 
 /// How DPDK is started, and on which cores.
@@ -12,7 +14,9 @@ struct RuntimeSettings {
   bool share_cores = false;  ///< more lcores than cores is meant
   bool hugepages = true;     ///< false: never; true: where the machine has them
   std::string eal{};         ///< further EAL arguments, separated by spaces
-  bool keep = false;         ///< DPDK stays for further runs of this process, which say so too (kept_eal.h)
+  /// What DPDK and its drivers log, from the start of DPDK on; `eal` may say otherwise.
+  LogLevel log_level = LogLevel::error;
+  bool keep = false;  ///< DPDK stays for further runs of this process, which say so too (kept_eal.h)
   std::string
       telemetry{};  ///< name of DPDK's telemetry socket, as dpdk-telemetry.py --file-prefix takes it; empty: none
   bool operator==(const RuntimeSettings&) const = default;
