@@ -91,12 +91,11 @@ function(warpline_rooms folder)
   endforeach()
 endfunction()
 
-# warpline_outside_runs(NAME...): modules that work before a run and after it, never in it, and that emit no inline function
-# of the data path, of which the linker might keep their copy. A release build compiles them with -O1, which takes the
-# compiler two thirds of the time of -O3.
-function(warpline_outside_runs)
+# warpline_optimise(OPTION NAME...): the optimisation that the C++ sources of these modules are compiled with, instead of
+# the build's.
+function(warpline_optimise option)
   foreach(name IN LISTS ARGN)
-    target_compile_options(warpline_${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>
+    target_compile_options(warpline_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${option}>
                            # With -O1 GCC 14 sees values that are not set where they are.
                            $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   endforeach()

@@ -57,8 +57,10 @@ std::vector<GroupPlan> make_plans(std::uint64_t seed, int groups, int max_group)
 }
 
 void fill(std::vector<std::uint8_t>& bytes, std::uint64_t pattern) {
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = static_cast<std::uint8_t>(mix64(pattern + i / 8) >> i % 8 * 8);
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = mix64(pattern + i / sizeof word);
+    std::memcpy(bytes.data() + i, &word, std::min(sizeof word, bytes.size() - i));
+  }
 }
 
 class Rank {
@@ -258,8 +260,8 @@ class Rank {
       std::vector<std::uint8_t> wanted(plan.bytes);
       fill(wanted, plan.pattern);
       expect(std::equal(wanted.begin(), wanted.end(), buffer.begin()), "bytes as sent");
-      const auto untouched = [](std::uint8_t byte) { return byte == kUntouched; };
-      expect(std::all_of(buffer.begin() + static_cast<std::ptrdiff_t>(plan.bytes), buffer.end(), untouched),
+      const std::vector<std::uint8_t> untouched(buffer.size() - plan.bytes, kUntouched);
+      expect(std::equal(untouched.begin(), untouched.end(), buffer.end() - std::ssize(untouched)),
              "nothing is written behind them");
     }
     void* request = this;

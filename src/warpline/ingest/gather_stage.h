@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <rte_mbuf.h>
-#include <rte_memcpy.h>
 
 #include "warpline/base/frame.h"
 #include "warpline/base/verdict.h"
@@ -90,7 +89,7 @@ class GatherStage final : public datapath::IntakeStage<GatherStage<E>, E, Shared
         burst.append(kept, data, 0, Verdict::giant);
         continue;
       }
-      copy_frame(mbuf, length, staging + filled_);
+      memory::copy_frame(mbuf, staging + filled_);
       burst.append(kept, data, length);
       filled_ += slot_room(length);
     }
@@ -105,17 +104,6 @@ class GatherStage final : public datapath::IntakeStage<GatherStage<E>, E, Shared
     std::array<Segment, kMaxSegments> pieces;
     const std::uint16_t count = memory::segments_of(mbuf, pieces.data());
     return count != 0 && path_.responder->answer({pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)});
-  }
-
-  static void copy_frame(const rte_mbuf* mbuf, std::uint32_t length, std::byte* to) {
-    if (mbuf->data_len == length) [[likely]] {
-      rte_memcpy(to, rte_pktmbuf_mtod(mbuf, const void*), length);
-      return;
-    }
-    for (const rte_mbuf* piece = mbuf; piece != nullptr; piece = piece->next) {
-      rte_memcpy(to, rte_pktmbuf_mtod(piece, const void*), piece->data_len);
-      to += piece->data_len;
-    }
   }
 
   void submit(handoff::Burst& burst, bool timed) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <rte_mbuf.h>
+#include <rte_memcpy.h>
 
 #include "warpline/base/frame.h"
 
@@ -20,6 +22,15 @@ inline std::uint16_t segments_of(const rte_mbuf* mbuf, Segment* segments) {
                    Verdict::forward};
   }
   return i == count ? count : 0;
+}
+
+/// Copies the bytes of all pieces of `mbuf` to `to`, which has room for rte_pktmbuf_pkt_len() of them. It is compiled
+/// once, not into each stage that calls it: what rte_memcpy unrolls to is large.
+[[gnu::noinline]] inline void copy_frame(const rte_mbuf* mbuf, std::byte* to) {
+  for (const rte_mbuf* piece = mbuf; piece != nullptr; piece = piece->next) {
+    rte_memcpy(to, rte_pktmbuf_mtod(piece, const void*), piece->data_len);
+    to += piece->data_len;
+  }
 }
 
 }  // namespace warpline::memory

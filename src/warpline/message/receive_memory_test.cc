@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include "warpline/base/random.h"
 
@@ -38,7 +40,8 @@ RC_GTEST_PROP(ReceiveMemory, gives_what_nobody_else_has, ()) {
     } else if (!taken.empty()) {
       auto any = taken.begin();
       std::advance(any, between(0, static_cast<int>(taken.size())));
-      for (std::size_t i = 0; i < any->second.length; ++i) RC_ASSERT(any->first[i] == any->second.mark);
+      const std::vector<std::uint8_t> marks(any->second.length, any->second.mark);
+      RC_ASSERT(std::equal(marks.begin(), marks.end(), any->first));
       memory.give(any->first);
       taken.erase(any);
     }
