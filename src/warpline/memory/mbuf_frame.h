@@ -24,9 +24,12 @@ inline std::uint16_t segments_of(const rte_mbuf* mbuf, Segment* segments) {
   return i == count ? count : 0;
 }
 
-/// Copies the bytes of all pieces of `mbuf` to `to`, which has room for rte_pktmbuf_pkt_len() of them. It is compiled
-/// once, not into each stage that calls it: what rte_memcpy unrolls to is large.
-[[gnu::noinline]] inline void copy_frame(const rte_mbuf* mbuf, std::byte* to) {
+/// Copies the bytes of all pieces of `mbuf` to `to`, which has room for rte_pktmbuf_pkt_len() of them.
+inline void copy_frame(const rte_mbuf* mbuf, std::byte* to) {
+  if (mbuf->nb_segs == 1) [[likely]] {
+    rte_memcpy(to, rte_pktmbuf_mtod(mbuf, const void*), mbuf->data_len);
+    return;
+  }
   for (const rte_mbuf* piece = mbuf; piece != nullptr; piece = piece->next) {
     rte_memcpy(to, rte_pktmbuf_mtod(piece, const void*), piece->data_len);
     to += piece->data_len;
