@@ -157,11 +157,14 @@ Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, 
     arguments.emplace_back("-a");
     arguments.push_back(address);
   }
-  arguments.emplace_back("--log-level=error");
+  // The level of the whole bounds that of each component, so it is left to a user who sets levels.
+  const bool sets_levels =
+      std::ranges::any_of(further, [](const std::string& word) { return word.starts_with("--log-level"); });
+  if (!sets_levels) arguments.emplace_back("--log-level=error");
   if (settings.log_level != LogLevel::error) {
     // Components before the whole: at a global level of debug EAL says of each that its level has changed.
-    arguments.push_back(fmt::format("--log-level=*,{}", name(settings.log_level)));
-    arguments.push_back(fmt::format("--log-level={}", name(settings.log_level)));
+    arguments.push_back(fmt::format("--log-level=*:{}", name(settings.log_level)));
+    if (!sets_levels) arguments.push_back(fmt::format("--log-level={}", name(settings.log_level)));
   }
   arguments.insert(arguments.end(), further.begin(), further.end());
   return arguments;
