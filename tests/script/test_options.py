@@ -134,6 +134,27 @@ class WrongValues(Case):
         self.assert_one_line_error(self.warpline("forward", "--config", "nowhere.toml"), 2, "nowhere.toml")
 
 
+class LogLevels(Case):
+    def lines_of_eal(self, *arguments):
+        run = ("forward", "--loopback", "--packets", 100, "--no-hugepages", "--share-cores", "--lcores", 1)
+        outcome = self.warpline(*run, *arguments)
+        self.assertEqual(outcome.code, 0, outcome)
+        return sum(line.startswith("EAL: ") for line in outcome.stderr.splitlines())
+
+    def test_each_says_more_than_the_one_before(self):
+        error, info, debug = (self.lines_of_eal("--log-level", level) for level in ("error", "info", "debug"))
+        self.assertEqual(error, 0)
+        self.assertLess(error, info)
+        self.assertLess(info, debug)
+
+    def test_what_eal_is_told_of_a_component_wins(self):
+        of_component = ("--eal", "--log-level=lib.eal,debug")
+        info = self.lines_of_eal("--log-level", "info")
+        for arguments in (of_component, ("--log-level", "critical", *of_component)):
+            with self.subTest(arguments=arguments):
+                self.assertGreater(self.lines_of_eal(*arguments), info)
+
+
 class Help(Case):
     def test_help_is_data(self):
         for arguments in (
