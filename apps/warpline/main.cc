@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -79,6 +80,24 @@ int code_of(const Result<int>& result) {
   return static_cast<int>(result.error().kind);
 }
 
+/// Returns how to fix what an exception reports. None of ours throws once set-up is over; the standard library does where
+/// memory, threads or rights are short.
+std::string fix_of(const std::exception& exception) {
+  const auto* const system = dynamic_cast<const std::system_error*>(&exception);
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) return "free some memory and try again";
+  if (system == nullptr) return "this is a defect of the program: report it with this line";
+  const std::error_condition why = system->code().default_error_condition();
+  if (why == std::errc::operation_not_permitted || why == std::errc::permission_denied) {
+    return "the seccomp profile of the container, or a security module, refuses a system call: allow it there, or use a "
+           "newer container runtime";
+  }
+  if (why == std::errc::resource_unavailable_try_again) {
+    return "no thread can be made: raise `ulimit -u`, or the container's limit of processes";
+  }
+  return why == std::errc::not_enough_memory ? "free some memory and try again"
+                                             : "see what the system's error says, and try again";
+}
+
 /// Ends the output. What its reader did not get turns success, and an interrupt, into an error.
 int end_output(int code) {
   flush_output(stdout);
@@ -99,13 +118,13 @@ int main(int argc, char** argv) {
     warpline::log_to_stderr();
     const int code = warpline::code_of(warpline::run({argv + 1, argv + argc}));
     return warpline::end_output(code);
-  } catch (const std::exception& exception) {  // out of memory, mostly: of ours only prints to stdout throw
+  } catch (const std::exception& exception) {  // of ours only prints to stdout throw
     if (std::ferror(stdout) != 0) {
       const auto* const refused = dynamic_cast<const std::system_error*>(&exception);
       if (warpline::stdout_error == 0 && refused != nullptr) warpline::stdout_error = refused->code().value();
       return warpline::end_output(0);
     }
-    std::fprintf(stderr, "warpline: cannot go on: %s; free some memory and try again\n", exception.what());
+    std::fprintf(stderr, "warpline: cannot go on: %s; %s\n", exception.what(), warpline::fix_of(exception).c_str());
     return static_cast<int>(warpline::ErrorKind::environment);
   }
 }

@@ -22,7 +22,7 @@ using config::Role;
 /// Names what is set up, and so the file that has the record of it.
 std::string target_of(const config::Config& config) {
   const config::SetupConfig& settings = config.setup;
-  if (config.role == Role::nic) return "nic-" + settings.pci;
+  if (config.role == Role::nic) return "nic-" + setup::full_pci_address(settings.pci);
   if (config.role == Role::user) return "user";
   const std::string node = settings.pages.node ? fmt::format("-node{}", *settings.pages.node) : "";
   return fmt::format("hugepages{}-{}kB", node, settings.pages.page.value >> 10);

@@ -19,9 +19,7 @@ std::atomic<bool> one_runs{false};
 }  // namespace
 
 Result<config::LoadedConfig> load_command(const std::vector<std::string>& arguments) {
-  config::Environment environment = config::process_environment();
-  environment.erase("WARPLINE_BINARY");
-  return config::load(arguments, environment, config::read_text_file);
+  return config::load(arguments, config::process_environment(), config::read_text_file);
 }
 
 Result<void> RunThread::start(std::string_view what, std::function<Result<void>()> run, std::function<void()> over) {

@@ -40,7 +40,7 @@ class SetupNic(GuestCase):
             self.assertEqual(guest.run(f"ip addr add 192.0.2.1/24 dev {interface} && ip link set {interface} up")[0], 0)
             code, said = guest.run(f"warpline setup nic --pci {address} --apply 2>&1")
             self.assertEqual(code, 3, said)
-            self.assertIn(f"routes by {interface}", said)
+            self.assertIn(f"routes on {interface}", said)
             self.assertEqual(self.drivers(guest), ["virtio-pci"] * 2)
 
 

@@ -76,6 +76,13 @@ class Manifests(unittest.TestCase):
     def test_all_are_looked_at(self):
         self.assertEqual({"sriov_ports.yaml", "forward_pod.yaml", "ray_cluster.yaml"}, {path.name for path in FOLDER.glob("*.yaml")})
 
+    def test_capabilities_are_given_to_root_alone(self):
+        """Kubernetes sets no ambient capabilities, so those that are added have an effect for user 0 only."""
+        for pod, container in containers():
+            context = {**pod.get("securityContext", {}), **container.get("securityContext", {})}
+            if context.get("capabilities", {}).get("add"):
+                self.assertEqual(context.get("runAsUser"), 0, container["name"])
+
     def test_are_what_kubernetes_takes(self):
         check(read("sriov_ports.yaml"))
         check(read("forward_pod.yaml"))

@@ -78,7 +78,7 @@ class Privileges(MessageCase):
         report = self.report_of(self.stop(program), code=130)
         found = dict(line.split()[1:] for line in program.text("stderr").splitlines() if line.startswith("forbidden "))
         del found["end"]
-        files = {name: found.pop(name) for name in ("make-file", "read-home")}
+        files = {name: found.pop(name) for name in ("make-file", "read-home", "write-terminal")}
         self.assertEqual(set(found.values()), {str(errno.EPERM)}, found)
         self.assertGreater(len(found), 10)
         if report["privileges"]["landlock"]:

@@ -74,9 +74,10 @@ class Scratch:
 
 
 class Program:
-    """One run. A context manager: whatever happens in the block, the program is gone when it ends."""
+    """One run. A context manager: whatever happens in the block, the program is gone when it ends. `around`: options of
+    launch.py for what containers and service managers do."""
 
-    def __init__(self, scratch, *arguments, env=None, user=None, netns=None, prefix=()):
+    def __init__(self, scratch, *arguments, env=None, user=None, netns=None, prefix=(), around=()):
         self.scratch = scratch
         self.arguments = [str(argument) for argument in arguments]
         self.output = {"stdout": [], "stderr": []}
@@ -87,6 +88,7 @@ class Program:
             launch += ["--netns", netns]
         if IS_ROOT:
             launch += ["--mask", str(scratch.root)]
+        launch += map(str, around)
         if user is not None:
             launch += ["--user", str(user)]
         clean = {key: value for key, value in os.environ.items() if not key.startswith("WARPLINE_")}

@@ -18,6 +18,8 @@
 namespace warpline::attach {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::chrono::seconds kWelcome{5};
 constexpr std::size_t kMostRoom = 1U << 24;
 
@@ -38,11 +40,19 @@ nlohmann::json answer_in(std::string_view text, std::string_view command) {
 }
 
 Result<TelemetryClient> TelemetryClient::connect(const std::string& name) {
-  const std::string path = runtime::telemetry_folder(name) / "dpdk_telemetry.v2";
+  for (const fs::path& folder : runtime::telemetry_folders()) {
+    if (Result<TelemetryClient> client = connect_in(folder / name)) return client;
+  }
+  return connect_in(runtime::telemetry_folder(name));  // the error names the usual place
+}
+
+Result<TelemetryClient> TelemetryClient::connect_in(const fs::path& folder) {
+  const std::string name = folder.filename();
+  const std::string path = folder / "dpdk_telemetry.v2";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   int problem = ENAMETOOLONG;
-  TelemetryClient client(name, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  TelemetryClient client(folder, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (path.size() < sizeof address.sun_path) {
     path.copy(address.sun_path, path.size());
     const bool connected = ::connect(client.file_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
@@ -62,10 +72,11 @@ Result<TelemetryClient> TelemetryClient::connect(const std::string& name) {
 
 Result<TelemetryClient> TelemetryClient::connect_to(std::uint32_t pid) {
   std::error_code ignored;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(runtime::telemetry_folder("any").parent_path(), ignored)) {
-    Result<TelemetryClient> client = connect(entry.path().filename());
-    if (client && client->pid() == static_cast<int>(pid)) return client;
+  for (const fs::path& folder : runtime::telemetry_folders()) {
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      Result<TelemetryClient> client = connect_in(entry.path());
+      if (client && client->pid() == static_cast<int>(pid)) return client;
+    }
   }
   return environment_error(fmt::format("cannot reach process {}", pid),
                            "no process of this user answers with that number",
@@ -78,7 +89,7 @@ TelemetryClient::~TelemetryClient() {
 
 Error TelemetryClient::gone() {
   ended_ = true;
-  return {ErrorKind::peer, fmt::format("cannot ask {}", name_), "the process has ended", "start it again"};
+  return {ErrorKind::peer, fmt::format("cannot ask {}", name()), "the process has ended", "start it again"};
 }
 
 Result<std::string> TelemetryClient::receive(std::chrono::seconds patience) {
@@ -90,7 +101,7 @@ Result<std::string> TelemetryClient::receive(std::chrono::seconds patience) {
     events = poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
   } while (events < 0 && errno == EINTR);
   if (events <= 0) {
-    return Error{ErrorKind::peer, fmt::format("cannot ask {}", name_),
+    return Error{ErrorKind::peer, fmt::format("cannot ask {}", name()),
                  fmt::format("it does not answer for {} s", patience.count()), "look whether it is stuck"};
   }
   std::string text(room_, '\0');

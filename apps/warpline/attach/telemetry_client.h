@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,7 @@ class TelemetryClient {
   /// Connects to the process of that number, whatever its name. Environment error: it has no such socket.
   [[nodiscard]] static Result<TelemetryClient> connect_to(std::uint32_t pid);
   TelemetryClient(TelemetryClient&& other) noexcept
-      : name_(std::move(other.name_)),
+      : folder_(std::move(other.folder_)),
         file_(std::exchange(other.file_, -1)),
         room_(other.room_),
         pid_(other.pid_),
@@ -42,14 +43,17 @@ class TelemetryClient {
   [[nodiscard]] Result<void> look();
   [[nodiscard]] bool ended() const { return ended_; }              ///< it was found that the process is gone
   [[nodiscard]] int pid() const { return pid_; }                   ///< of the process
-  [[nodiscard]] const std::string& name() const { return name_; }  ///< that the process was started with
+  [[nodiscard]] std::string name() const { return folder_.filename(); }  ///< that the process was started with
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }  ///< that has the process's sockets
 
  private:
-  TelemetryClient(std::string name, int file) : name_(std::move(name)), file_(file) {}
+  TelemetryClient(std::filesystem::path folder, int file) : folder_(std::move(folder)), file_(file) {}
+  /// Connects to the process whose sockets are in `folder`.
+  [[nodiscard]] static Result<TelemetryClient> connect_in(const std::filesystem::path& folder);
   [[nodiscard]] Result<std::string> receive(std::chrono::seconds patience);
   [[nodiscard]] Error gone();
 
-  std::string name_;
+  std::filesystem::path folder_;
   int file_;
   std::size_t room_ = 16'384;  ///< bytes of the longest answer
   int pid_ = 0;

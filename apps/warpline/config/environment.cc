@@ -10,31 +10,53 @@
 namespace warpline::config {
 namespace {
 
-constexpr std::string_view kPrefix = "WARPLINE_";
-
-/// The names of `command`'s variables, or of all commands' when the variable's name begins with no command's prefix.
-std::vector<std::string> candidates(const std::string& variable) {
-  std::vector<std::string> all, of_command;
-  for (const Command command : kCommands) {
-    for (const Option& option : options()) {
-      if (!option.taken_by(command)) continue;
-      all.push_back(option.variable(command));
-      const std::string prefix = all.back().substr(0, kPrefix.size() + name(command).size() + 1);
-      if (variable.starts_with(prefix)) of_command.push_back(all.back());
-    }
+/// Returns the names of the variables of a command.
+std::vector<std::string> variables_of(Command command) {
+  std::vector<std::string> names;
+  for (const Option& option : options()) {
+    if (option.taken_by(command)) names.push_back(option.variable(command));
   }
-  return of_command.empty() ? all : of_command;
+  return names;
+}
+
+/// Returns the beginning that the names of a command's variables share: "WARPLINE_FORWARD_".
+std::string option_prefix(Command command) {
+  const Option& any = options().front();
+  const std::string variable = any.variable(command);
+  return variable.substr(0, variable.size() - any.name.size());
+}
+
+/// Returns true for a variable of a command whose name begins with this one's, as `message key` with `message`.
+bool is_of_another(Command command, const std::string& variable) {
+  return std::ranges::any_of(kCommands, [&](Command other) {
+    return other != command && std::ranges::any_of(options(), [&](const Option& option) {
+             return option.taken_by(other) && option.variable(other) == variable;
+           });
+  });
+}
+
+/// Returns true for a variable that Kubernetes sets for a Service called `warpline-COMMAND`, as it does in each container
+/// of the Service's namespace: NAME_SERVICE_HOST, NAME_SERVICE_PORT[_...], NAME_PORT with a URL, NAME_PORT_9400_TCP[_...].
+bool is_of_kubernetes(std::string_view option, std::string_view value) {
+  if (option == "SERVICE_HOST" || option == "SERVICE_PORT" || option.starts_with("SERVICE_PORT_")) return true;
+  if (option == "PORT") return value.starts_with("tcp://") || value.starts_with("udp://") || value.starts_with("sctp://");
+  constexpr std::string_view kPort = "PORT_";
+  return option.starts_with(kPort) && option.size() > kPort.size() && option[kPort.size()] >= '0' &&
+         option[kPort.size()] <= '9';
 }
 
 }  // namespace
 
 std::vector<Assignment> read_environment(Command command, const Environment& environment, Problems& problems) {
   std::vector<Assignment> assignments;
-  for (auto entry = environment.lower_bound(std::string(kPrefix)); entry != environment.end(); ++entry) {
+  const std::vector<std::string> known = variables_of(command);
+  const std::string prefix = option_prefix(command);
+  for (auto entry = environment.lower_bound(prefix); entry != environment.end(); ++entry) {
     const auto& [variable, value] = *entry;
-    if (!variable.starts_with(kPrefix)) break;
-    const std::vector<std::string> known = candidates(variable);
+    if (!variable.starts_with(prefix)) break;
+    if (is_of_kubernetes(std::string_view(variable).substr(prefix.size()), value)) continue;
     if (std::ranges::find(known, variable) == known.end()) {
+      if (is_of_another(command, variable)) continue;
       problems.push_back(usage_error(fmt::format("unknown environment variable '{}'", variable),
                                      "no option has that name",
                                      fmt::format("did you mean {}?", nearest(variable, known))));

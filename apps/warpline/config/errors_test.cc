@@ -579,11 +579,11 @@ const Refusal kRefusals[] = {
      {{"WARPLINE_FORWARD_BRUST", "3"}},
      "unknown environment variable 'WARPLINE_FORWARD_BRUST': no option has that name; did you mean "
      "WARPLINE_FORWARD_BURST?"},
-    {"forward --loopback",
+    {"message client --connect 10.0.0.1:7",
      "",
-     {{"WARPLINE_FORWRAD_BURST", "3"}},
-     "unknown environment variable 'WARPLINE_FORWRAD_BURST': no option has that name; did you mean "
-     "WARPLINE_FORWARD_BURST?"},
+     {{"WARPLINE_MESSAGE_KEYS", "k"}},
+     "unknown environment variable 'WARPLINE_MESSAGE_KEYS': no option has that name; did you mean "
+     "WARPLINE_MESSAGE_KEY?"},
     {"forward --loopback",
      "",
      {{"WARPLINE_FORWARD_BURST", "x"}},

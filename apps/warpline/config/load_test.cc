@@ -45,6 +45,32 @@ TEST(Load, UnitsAndBareNumbers) {
   EXPECT_EQ(loaded->config.traffic.rate, Rate{PacketRate{14.88e6}});
 }
 
+TEST(Load, VariablesOfOtherProgramsAreIgnored) {
+  // Kubernetes documents the variables of a Service: NAME_SERVICE_HOST, NAME_SERVICE_PORT, and those of Docker's links.
+  const Environment environment = {
+      {"WARPLINE_", "1"},
+      {"WARPLINE_FORWARD", "1"},
+      {"WARPLINE_FORWARD_PORT", "tcp://10.96.0.7:9400"},
+      {"WARPLINE_FORWARD_PORT_9400_TCP", "tcp://10.96.0.7:9400"},
+      {"WARPLINE_FORWARD_PORT_9400_TCP_ADDR", "10.96.0.7"},
+      {"WARPLINE_FORWARD_PORT_9400_TCP_PORT", "9400"},
+      {"WARPLINE_FORWARD_PORT_9400_TCP_PROTO", "tcp"},
+      {"WARPLINE_FORWARD_SERVICE_HOST", "10.96.0.7"},
+      {"WARPLINE_FORWARD_SERVICE_PORT", "9400"},
+      {"WARPLINE_FORWARD_SERVICE_PORT_METRICS", "9400"},
+      {"WARPLINE_INGEST_BURST_OF_NEXT_YEAR", "7"},
+      {"WARPLINE_METRICS_PORT", "tcp://10.96.0.8:9400"},
+      {"WARPLINE_METRICS_SERVICE_HOST", "10.96.0.8"},
+      {"WARPLINE_NCCL_EARLY", "1"},
+      {"WARPLINE_PORT", "tcp://10.96.0.9:80"},
+      {"WARPLINE_SERVICE_HOST", "10.96.0.9"},
+  };
+  const auto loaded = load_line("forward --loopback", "", environment);
+  ASSERT_TRUE(loaded.ok()) << outcome(loaded);
+  EXPECT_TRUE(loaded->config.ports.empty() || loaded->config.ports.front().spec.find("tcp:") == std::string::npos);
+  EXPECT_TRUE(load_line("message client --connect 10.0.0.1:7", "", {{"WARPLINE_MESSAGE_KEY_NAME", "a"}}).ok());
+}
+
 TEST(Load, BooleansOfTheEnvironmentAndTheFile) {
   for (const char* yes : {"true", "1", "yes", "on"}) {
     EXPECT_TRUE(load_line("forward --loopback", "", {{"WARPLINE_FORWARD_VERIFY", yes}})->config.run.verify) << yes;

@@ -6,7 +6,10 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/util.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,7 +20,9 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "warpline/metrics/exposition.h"
 
@@ -26,7 +31,10 @@ namespace {
 
 constexpr int kBacklog = 16;
 constexpr int kPatienceSeconds = 5;  ///< with a scraper that says, or takes, nothing
-constexpr ssize_t kMostHeaderBytes = 8192;
+constexpr ssize_t kMostHeaderBytes = 8192;  ///< also of a body, which nothing reads
+/// Methods that libevent hands over; it answers all others with 501.
+constexpr ev_uint16_t kMethods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_PUT |
+                                 EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH;
 
 /// A descriptor that is closed unless it is taken.
 class Descriptor {
@@ -164,25 +172,51 @@ struct MetricsEndpoint::State {
 
   void answer(evhttp_request* request) {
     if (!allows(request)) return reply(request, 403, "Forbidden", "this address may not read metrics\n");
+    const std::vector<std::string_view> hosts = values_of(request, "Host");
+    // RFC 9112, 3.2
+    if (hosts.size() > 1 || (hosts.empty() && request->major == 1 && request->minor > 0)) {
+      return reply(request, HTTP_BADREQUEST, "Bad Request", "a request has one Host header\n");
+    }
     const char* const path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
     if (path == nullptr || std::string_view(path) != "/metrics") {
       return reply(request, HTTP_NOTFOUND, "Not Found", "metrics are at /metrics\n");
     }
-    const char* const accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
-    const metrics::Exposition exposition = metrics::wanted_by(accept == nullptr ? "" : accept);
+    evkeyvalq* const headers = evhttp_request_get_output_headers(request);
+    const evhttp_cmd_type method = evhttp_request_get_command(request);
+    if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
+      evhttp_add_header(headers, "Allow", "GET, HEAD");
+      return reply(request, HTTP_BADMETHOD, "Method Not Allowed", "metrics are read with GET or HEAD\n");
+    }
+    const metrics::Exposition exposition =
+        metrics::wanted_by(fmt::format("{}", fmt::join(values_of(request, "Accept"), ",")));
     ++answered;
     metrics::Snapshot snapshot = take();
     snapshot.counter("warpline_scrapes", "", "Requests for metrics, by result")
         .with(answered, {{"result", "answered"}})
         .with(refused, {{"result", "refused"}});
+    evhttp_add_header(headers, "Vary", "Accept");
     reply(request, HTTP_OK, "OK", metrics::write(snapshot, exposition), metrics::content_type(exposition));
   }
 
+  /// Returns the values of a header, which may be there more than once (RFC 9110, 5.2).
+  static std::vector<std::string_view> values_of(evhttp_request* request, const char* name) {
+    std::vector<std::string_view> values;
+    const evkeyvalq* const headers = evhttp_request_get_input_headers(request);
+    for (const evkeyval* header = headers->tqh_first; header != nullptr; header = header->next.tqe_next) {
+      if (evutil_ascii_strcasecmp(header->key, name) == 0) values.emplace_back(header->value);
+    }
+    return values;
+  }
+
+  /// Replies; a HEAD request gets the header that GET would, and no body (RFC 9110, 9.3.2).
   static void reply(evhttp_request* request, int code, const char* reason, const std::string& body,
                     std::string_view type = "text/plain; charset=utf-8") {
-    evbuffer* const buffer = evhttp_request_get_output_buffer(request);
-    evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", std::string(type).c_str());
-    evbuffer_add(buffer, body.data(), body.size());
+    evkeyvalq* const headers = evhttp_request_get_output_headers(request);
+    evhttp_add_header(headers, "Content-Type", std::string(type).c_str());
+    evhttp_add_header(headers, "Content-Length", fmt::to_string(body.size()).c_str());
+    if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD) {
+      evbuffer_add(evhttp_request_get_output_buffer(request), body.data(), body.size());
+    }
     evhttp_send_reply(request, code, reason, nullptr);
   }
 };
@@ -201,9 +235,9 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::open(const ExporterSet
   }
   socket.take();                                    // libevent closes it
   event_set_log_callback([](int, const char*) {});  // what a scraper does wrong is told to it alone
-  evhttp_set_allowed_methods(state->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+  evhttp_set_allowed_methods(state->http, kMethods);
   evhttp_set_max_headers_size(state->http, kMostHeaderBytes);
-  evhttp_set_max_body_size(state->http, 0);
+  evhttp_set_max_body_size(state->http, kMostHeaderBytes);
   evhttp_set_timeout(state->http, kPatienceSeconds);
   evhttp_set_gencb(
       state->http, [](evhttp_request* request, void* self) { static_cast<State*>(self)->answer(request); },

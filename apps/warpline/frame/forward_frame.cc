@@ -52,7 +52,8 @@ Result<void> PathsFrame::open_captures(std::span<const port::Port> captured,
     WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, *taps_, application()));
   }
   if (const std::string& name = config_.runtime.telemetry; !name.empty()) {
-    WARPLINE_TRY(door_, datapath::CaptureDoor::open(runtime::capture_socket(name), *taps_));
+    const std::filesystem::path folder = runtime::telemetry_folder(name);
+    WARPLINE_TRY(door_, datapath::CaptureDoor::open(runtime::capture_socket(folder), *taps_));
   }
   return {};
 }

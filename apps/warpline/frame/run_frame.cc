@@ -75,9 +75,7 @@ Result<void> RunFrame::end_set_up() {
     if (!config_.keep_privileges)
       restrictions_.notes.emplace_back("nothing is given up: --nvtx is for a profiler in here");
   } else {
-    sandbox::Needs needs = needs_of(config_, physical);
-    if (!loaded_.file.empty()) needs.reads.push_back(std::filesystem::absolute(loaded_.file).parent_path());
-    WARPLINE_TRY(restrictions_, sandbox::restrict_process(needs));
+    WARPLINE_TRY(restrictions_, sandbox::restrict_process(needs_of(config_, loaded_.file, physical)));
   }
   service_manager_.ready();
   return {};

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -13,8 +14,20 @@
 namespace warpline {
 namespace {
 
-/// The folder that a file is in, which whoever replaces the file writes in.
-std::filesystem::path folder_of(const std::string& file) { return std::filesystem::absolute(file).parent_path(); }
+/// Returns the folder of a file, in which the file is replaced or removed; of a device, such as /dev/stdout, itself.
+std::filesystem::path folder_of(const std::string& file) {
+  std::error_code problem;
+  if (std::filesystem::is_character_file(file, problem)) return file;
+  return std::filesystem::absolute(file).parent_path();
+}
+
+/// Adds a file that is read again: its folder, and that of the file which a symbolic link leads to.
+void add_read(const std::string& file, sandbox::Needs& needs) {
+  needs.reads.push_back(folder_of(file));
+  std::error_code problem;
+  const std::filesystem::path target = std::filesystem::canonical(file, problem).parent_path();
+  if (!problem && target != needs.reads.back()) needs.reads.push_back(target);
+}
 
 /// Adds what a port still needs: files that its driver closes or takes away, and interfaces that it sets back.
 void add_port_needs(std::string_view spec, sandbox::Needs& needs) {
@@ -49,15 +62,16 @@ bool runs_gpu(const config::Config& config) {
 
 }  // namespace
 
-sandbox::Needs needs_of(const config::Config& config, bool physical) {
+sandbox::Needs needs_of(const config::Config& config, const std::string& config_file, bool physical) {
   sandbox::Needs needs;
   needs.physical = physical;
   needs.gpu = runs_gpu(config);
   for (const port::PortSettings& port : config.ports) add_port_needs(port.spec, needs);
   const std::string& key = config.command == "stream" ? config.stream.key : config.message.key;
   needs.secrets = !key.empty();
-  if (!key.empty()) needs.reads.push_back(folder_of(key));
-  if (!config.l3forward.routes.empty()) needs.reads.push_back(folder_of(config.l3forward.routes));
+  for (const std::string& file : {config_file, key, config.l3forward.routes}) {
+    if (!file.empty()) add_read(file, needs);
+  }
   if (!config.crash_report.empty()) needs.writes.push_back(folder_of(config.crash_report));
   if (!config.capture.file.empty()) needs.writes.push_back(folder_of(config.capture.file));
   if (!config.stream.output.empty()) needs.writes.push_back(std::filesystem::absolute(config.stream.output));

@@ -68,7 +68,7 @@ Result<int> run_capture(const config::LoadedConfig& loaded) {
   const runtime::StopOnSignal on_signal;
   WARPLINE_TRY(const attach::TelemetryClient process, connect_to_process(config.attach));
   const auto version = report::build_facts().at("version").get<std::string>();
-  WARPLINE_TRY(const auto capture, capture::AttachedCapture::open(runtime::capture_socket(process.name()),
+  WARPLINE_TRY(const auto capture, capture::AttachedCapture::open(runtime::capture_socket(process.folder()),
                                                                   config.capture, "warpline " + version));
   put_line(stderr, fmt::format("warpline: capturing packets of {} {}", process.name(), process.pid()));
   const std::string ended_by = write_packets(*capture, config.run);

@@ -135,7 +135,7 @@ Result<int> run_trace(const config::LoadedConfig& loaded) {
   const runtime::StopOnSignal on_signal;
   WARPLINE_TRY(const attach::TelemetryClient process, connect_to_process(config.attach));
   WARPLINE_TRY(capture::AttachedTrace trace,
-               capture::AttachedTrace::open(runtime::capture_socket(process.name()), config.attach.one_in));
+               capture::AttachedTrace::open(runtime::capture_socket(process.folder()), config.attach.one_in));
   TraceRun run(config.run, std::move(trace));
   run.show();
   if (config.run.json) {

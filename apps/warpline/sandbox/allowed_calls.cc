@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/allowed_calls.h"
 
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -64,8 +67,16 @@ constexpr scmp_arg_cmp argument(unsigned number, scmp_compare how, scmp_datum_t 
 
 class Filter {
  public:
-  Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release) {
-    ok_ = context_ != nullptr && seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_TSYNC, 1) == 0;
+  /// Starts with an action for all calls; where several filters are loaded the strictest action counts.
+  explicit Filter(std::uint32_t otherwise) : context_(seccomp_init(otherwise), seccomp_release) {
+    if (context_ == nullptr) {
+      problem_ = -ENOMEM;
+      return;
+    }
+    // The errno of a load is then the kernel's own.
+    problem_ = seccomp_attr_set(context_.get(), SCMP_FLTATR_API_SYSRAWRC, 1);
+    if (problem_ == 0) problem_ = seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_TSYNC, 1);
+    if (problem_ == -EOPNOTSUPP) problem_ = -refusal();
   }
 
   template <std::size_t kCalls>
@@ -77,25 +88,42 @@ class Filter {
   template <typename... Conditions>
   void add(std::uint32_t action, const char* name, Conditions... conditions) {
     const int call = seccomp_syscall_resolve_name(name);
-    if (!ok_ || call < 0) return;
-    ok_ = seccomp_rule_add(context_.get(), action, call, sizeof...(conditions), conditions...) == 0;
+    if (problem_ != 0 || call < 0) return;
+    problem_ = seccomp_rule_add(context_.get(), action, call, sizeof...(conditions), conditions...);
   }
 
   [[nodiscard]] Result<void> load() {
-    const int problem = ok_ ? seccomp_load(context_.get()) : -ENOMEM;
-    if (problem == 0) return {};
-    return environment_error("cannot restrict system calls", std::strerror(-problem), "add --keep-privileges");
+    if (problem_ == 0) problem_ = seccomp_load(context_.get());
+    if (problem_ == 0) return {};
+    return environment_error("cannot restrict system calls", std::strerror(-problem_), "add --keep-privileges");
   }
 
  private:
+  /// Returns the errno with which the kernel refuses seccomp(2), which libseccomp takes for a kernel that is too old.
+  static int refusal() {
+    std::uint32_t action = SECCOMP_RET_ERRNO;
+    return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0 ? EOPNOTSUPP : errno;
+  }
+
   std::unique_ptr<void, void (*)(scmp_filter_ctx)> context_;
-  bool ok_ = false;
+  int problem_ = 0;  ///< the first error, as a negative errno; 0: none
 };
+
+/// Refuses the requests by which a process types into its terminal, that is into the shell that started it.
+Result<void> refuse_typing() {
+  constexpr std::uint64_t kRequest = 0xffffffff;  // the kernel reads 32 bits
+  Filter filter(SCMP_ACT_ALLOW);
+  for (const std::uint64_t request : {TIOCSTI, TIOCLINUX}) {
+    filter.add(SCMP_ACT_ERRNO(EPERM), "ioctl", argument(1, SCMP_CMP_MASKED_EQ, kRequest, request));
+  }
+  return filter.load();
+}
 
 }  // namespace
 
 Result<void> allow_calls(const Needs& needs) {
-  Filter filter;
+  WARPLINE_CHECK(refuse_typing());
+  Filter filter(SCMP_ACT_ERRNO(EPERM));
   filter.allow(kMemory);
   filter.allow(kThreads);
   filter.allow(kSignals);
@@ -110,10 +138,9 @@ Result<void> allow_calls(const Needs& needs) {
   filter.add(SCMP_ACT_ALLOW, "kill", argument(0, SCMP_CMP_EQ, self));
   filter.add(SCMP_ACT_ALLOW, "rt_tgsigqueueinfo", argument(0, SCMP_CMP_EQ, self));
   filter.add(SCMP_ACT_ALLOW, "prlimit64", argument(2, SCMP_CMP_EQ, 0));
-  // No memory can be written and run.
+  // No memory becomes executable: two mappings of one file, one to write and one to run, would be as good as one for both.
   filter.add(SCMP_ACT_ALLOW, "mprotect", argument(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
   filter.add(SCMP_ACT_ALLOW, "mmap", argument(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-  filter.add(SCMP_ACT_ALLOW, "mmap", argument(2, SCMP_CMP_MASKED_EQ, PROT_EXEC | PROT_WRITE, PROT_EXEC));
   // New threads, and no new processes. clone3, whose flags are not to be seen, is not there: glibc then uses clone.
   filter.add(SCMP_ACT_ERRNO(ENOSYS), "clone3");
   filter.add(SCMP_ACT_ALLOW, "clone", argument(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));

@@ -10,7 +10,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace warpline::sandbox {
 namespace {
@@ -52,6 +55,23 @@ void allow(int rules, const fs::path& path, std::uint64_t access) {
   close(file);
 }
 
+/// Returns the devices that runs open after their set-up. Root's run has no other right to /dev: block devices and
+/// terminals are root's own files, for which it needs no capability.
+std::vector<fs::path> usable_devices() {
+  std::vector<fs::path> devices;
+  for (const char* const name :
+       {"null", "zero", "full", "random", "urandom", "shm", "vfio", "infiniband", "net", "vhost-net", "vhost-vsock"}) {
+    devices.push_back(fs::path("/dev") / name);
+  }
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev", ignored)) {
+    const std::string name = entry.path().filename();
+    const auto numbered = [&](std::string_view kind) { return name.starts_with(kind); };
+    if (numbered("uio") || numbered("hugepages") || numbered("vhost-vdpa-")) devices.push_back(entry.path());
+  }
+  return devices;
+}
+
 }  // namespace
 
 int landlock_version() {
@@ -68,7 +88,7 @@ Result<int> make_file_rules(const Needs& needs, int version) {
   for (const char* const system : {"/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/run/udev"}) {
     allow(rules, system, kRead & all);
   }
-  allow(rules, "/dev", kUseDevice & all);
+  for (const fs::path& device : usable_devices()) allow(rules, device, kUseDevice & all);
   for (const fs::path& path : needs.reads) allow(rules, path, kRead & all);
   for (const fs::path& path : needs.writes) allow(rules, path, all);
   return rules;

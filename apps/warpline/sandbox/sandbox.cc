@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -97,13 +98,15 @@ std::uint64_t kept_capabilities(const Needs& needs, std::vector<std::string>& no
 struct Step {
   int rules = -1;
   Capabilities kept;
+  std::atomic<int> failure{0};  ///< the errno of a thread that the kernel did not restrict
 } per_thread;
 
 /// Async-signal-safe: system calls alone.
 void restrict_thread() {
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (per_thread.rules >= 0) syscall(SYS_landlock_restrict_self, per_thread.rules, 0);
-  set_capabilities(per_thread.kept);
+  const bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                    (per_thread.rules < 0 || syscall(SYS_landlock_restrict_self, per_thread.rules, 0) == 0) &&
+                    set_capabilities(per_thread.kept);
+  if (!done) per_thread.failure.store(errno, std::memory_order_relaxed);
 }
 
 /// The value of a field in a status file of /proc.
@@ -135,6 +138,9 @@ Result<Restrictions> restrict_process(const Needs& needs) {
     notes.push_back(fmt::format("thread {} keeps its capabilities and files: it takes no signals", thread));
   }
   const bool restricts_files = per_thread.rules >= 0;
+  if (const int failure = per_thread.failure.load(std::memory_order_relaxed); failure != 0) {
+    return environment_error("cannot give up privileges", std::strerror(failure), "add --keep-privileges");
+  }
   if (restricts_files) close(std::exchange(per_thread.rules, -1));
   if (needs.secrets) {
     const rlimit none{0, 0};

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -143,6 +144,21 @@ TEST(Sandbox, WhatIsForbiddenFails) {
           mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
               ? -1
               : 0);
+    // Code that is written by one mapping and run by another.
+    const int memory = memfd_create("code", 0);
+    if (ftruncate(memory, 4096) != 0) wrong.emplace_back("no memory file");
+    fails("a file's memory to run",
+          mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, memory, 0) == MAP_FAILED ? -1 : 0);
+    char typed = '\n';
+    fails("TIOCSTI", ioctl(0, TIOCSTI, &typed));
+    fails("TIOCSTI with bits that the kernel does not read", syscall(SYS_ioctl, 0, TIOCSTI | (1UL << 40), &typed));
+    fails("TIOCLINUX", ioctl(0, TIOCLINUX, &typed));
+    if (landlock_version() != 0) {
+      for (const char* const device : {"/dev/console", "/dev/tty", "/dev/mem", "/dev/loop0", "/dev/vda", "/dev/kmsg"}) {
+        if (fs::exists(device)) fails(device, open(device, O_RDWR | O_NOCTTY | O_NONBLOCK));
+      }
+      if (open("/dev/null", O_RDWR) < 0 || open("/dev/urandom", O_RDONLY) < 0) wrong.emplace_back("/dev/null is closed");
+    }
     if (landlock_version() != 0) fails("another's file", open("/root/.profile", O_RDONLY));
     return wrong;
   });

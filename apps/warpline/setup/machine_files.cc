@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <system_error>
 
 namespace warpline::setup {
@@ -47,6 +50,16 @@ bool MachineFiles::exists(const fs::path& path) const {
 std::string MachineFiles::link_name(const fs::path& path) const {
   std::error_code ignored;
   return fs::read_symlink(at(path), ignored).filename();
+}
+
+bool MachineFiles::has_ipv4_address(const std::string& interface) const {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return false;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, ::freeifaddrs);
+  for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_INET && interface == entry->ifa_name) return true;
+  }
+  return false;
 }
 
 Result<void> MachineFiles::tell_kernel(const fs::path& path, std::string_view text) {

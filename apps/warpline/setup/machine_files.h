@@ -29,6 +29,9 @@ class MachineFiles {
   /// Returns the name of what a symbolic link leads to, such as a driver's; empty if there is no link.
   [[nodiscard]] std::string link_name(const std::filesystem::path& path) const;
 
+  /// Returns true if the kernel has an IPv4 address on an interface, in whatever table its routes are.
+  [[nodiscard]] virtual bool has_ipv4_address(const std::string& interface) const;
+
   /// Writes `text` into a file of sysfs, with one system call. Environment error: there is no such file, or the kernel
   /// refuses.
   [[nodiscard]] virtual Result<void> tell_kernel(const std::filesystem::path& path, std::string_view text);

@@ -60,6 +60,7 @@ class MadeMachine : public MachineFiles {
     }
     return {};
   }
+  bool has_ipv4_address(const std::string& interface) const override { return interface == addressed_; }
   Result<void> give_to(const std::filesystem::path& path, unsigned user) override {
     owners_[path] = user;
     return {};
@@ -74,6 +75,16 @@ class MadeMachine : public MachineFiles {
   }
   /// The kernel refuses what is written into files of that name.
   void refuse(std::string name) { refused_ = std::move(name); }
+  /// The kernel has an IPv4 address on that interface.
+  void set_addressed(std::string interface) { addressed_ = std::move(interface); }
+  /// `upper` stands on `lower`, as a master or as a VLAN.
+  void put_on(const std::string& lower, const std::string& upper, bool is_master) {
+    const std::filesystem::path folder = root_ / "sys/class/net" / lower;
+    std::filesystem::create_directories(folder);
+    std::filesystem::create_directories(root_ / "sys/class/net" / upper);
+    if (is_master) std::filesystem::create_symlink("../" + upper, folder / "master");
+    std::filesystem::create_symlink("../" + upper, folder / ("upper_" + upper));
+  }
   void set_most_pages(unsigned long pages) { most_pages_ = pages; }
 
  private:
@@ -91,6 +102,7 @@ class MadeMachine : public MachineFiles {
   std::map<std::string, std::string> own_;
   std::map<std::filesystem::path, unsigned> owners_;
   std::string refused_;
+  std::string addressed_;
   unsigned long most_pages_ = 1'000'000;
 };
 

@@ -68,6 +68,36 @@ bool has_routes(const MachineFiles& machine, const std::string& interface) {
   return false;
 }
 
+/// Returns the interfaces that stand on this one: its bridge, bond or VRF, its VLANs and macvlans.
+std::vector<std::string> upper_interfaces(const MachineFiles& machine, const std::string& interface) {
+  constexpr std::string_view kUpper = "upper_";
+  const fs::path folder = fs::path("/sys/class/net") / interface;
+  std::vector<std::string> uppers;
+  for (const std::string& name : names_in(machine, folder)) {
+    if (name.starts_with(kUpper)) uppers.push_back(name.substr(kUpper.size()));
+  }
+  const std::string master = machine.link_name(folder / "master");
+  if (!master.empty() && std::ranges::find(uppers, master) == uppers.end()) uppers.push_back(master);
+  return uppers;
+}
+
+/// Refuses an interface that the kernel sends or receives packets by, itself or for an interface that stands on it.
+Result<void> check_unused(const MachineFiles& machine, const std::string& what, const std::string& interface) {
+  if (has_routes(machine, interface) || machine.has_ipv4_address(interface)) {
+    return environment_error(
+        what, fmt::format("the kernel has addresses or routes on {}", interface),
+        fmt::format("take another port, or if no connection needs it: sudo ip addr flush dev {}", interface));
+  }
+  const std::vector<std::string> uppers = upper_interfaces(machine, interface);
+  if (uppers.empty()) return {};
+  const std::string& upper = uppers.front();
+  const bool is_master = machine.link_name(fs::path("/sys/class/net") / interface / "master") == upper;
+  return environment_error(
+      what, fmt::format("{} is below {}, which would lose its packets", interface, fmt::join(uppers, ", ")),
+      fmt::format("take another port, or if no connection needs it: sudo ip link {}",
+                  is_master ? fmt::format("set {} nomaster", interface) : fmt::format("delete {}", upper)));
+}
+
 /// Adds a change, unless it is so already.
 Result<void> add(const MachineFiles& machine, Change change, Plan& plan) {
   WARPLINE_TRY(const std::string now, current(machine, change));
@@ -77,7 +107,12 @@ Result<void> add(const MachineFiles& machine, Change change, Plan& plan) {
 
 }  // namespace
 
-Result<Plan> plan_nic(const MachineFiles& machine, const std::string& address) {
+std::string full_pci_address(const std::string& address) {
+  return std::ranges::count(address, ':') == 1 ? "0000:" + address : address;
+}
+
+Result<Plan> plan_nic(const MachineFiles& machine, const std::string& given) {
+  const std::string address = full_pci_address(given);
   const std::string what = fmt::format("cannot give {} to {}", address, kVfio);
   const std::vector<machine::PciDevice> all = machine::pci_devices(machine.at("/"));
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.address == address; });
@@ -94,10 +129,7 @@ Result<Plan> plan_nic(const MachineFiles& machine, const std::string& address) {
     return plan;
   }
   for (const std::string& interface : interfaces_of(machine, address)) {
-    if (!has_routes(machine, interface)) continue;
-    return environment_error(
-        what, fmt::format("the kernel has routes by {}", interface),
-        fmt::format("take another port, or if nothing needs it: sudo ip addr flush dev {}", interface));
+    WARPLINE_CHECK(check_unused(machine, what, interface));
   }
   if (!machine.exists(kFunctions / address / "iommu_group")) {
     if (!machine.read("/sys/module/vfio/parameters/enable_unsafe_noiommu_mode").starts_with('Y')) {

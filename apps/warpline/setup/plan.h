@@ -19,8 +19,11 @@ struct Plan {
   std::vector<std::string> notes;  ///< what whoever does it should know
 };
 
-/// Plans to give the network function at a PCI address to vfio-pci. Usage error: there is none, or it is no NIC.
-/// Environment error: the kernel uses it, or there is no IOMMU.
+/// Returns a PCI address with its domain: "0000:01:00.0" also of "01:00.0".
+[[nodiscard]] std::string full_pci_address(const std::string& address);
+
+/// Plans to give the network function at a PCI address, "0000:01:00.0" or "01:00.0", to vfio-pci. Usage error: there is
+/// none, or it is no NIC. Environment error: the kernel uses it, or an interface that stands on it, or there is no IOMMU.
 [[nodiscard]] Result<Plan> plan_nic(const MachineFiles& machine, const std::string& address);
 
 /// Plans to reserve huge pages. Usage error: the machine has no such pages, or no such node.

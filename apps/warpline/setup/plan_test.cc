@@ -70,6 +70,29 @@ TEST_F(SetupPlanTest, WhatIsNoNicIsRefused) {
   expect_error(plan_nic(machine_, "0000:02:00.0"), ErrorKind::usage, "not a network's");
 }
 
+TEST_F(SetupPlanTest, ANicBelowAnotherInterfaceIsRefused) {
+  machine_.add_function(kNic, "e1000e");
+  machine_.write("sys/bus/pci/devices/0000:01:00.0/net/eth1/operstate", "up\n");
+  machine_.write("proc/net/route", "Iface\tDestination\nbr0\t00000000\n");
+  EXPECT_TRUE(plan_nic(machine_, kNic).ok());
+  machine_.put_on("eth1", "br0", true);
+  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "eth1 is below br0");
+  EXPECT_THAT(plan_nic(machine_, kNic).error().fix, HasSubstr("sudo ip link set eth1 nomaster"));
+
+  machine_.add_function("0000:01:00.1", "e1000e");
+  machine_.write("sys/bus/pci/devices/0000:01:00.1/net/eth2/operstate", "up\n");
+  machine_.put_on("eth2", "eth2.100", false);
+  expect_error(plan_nic(machine_, "0000:01:00.1"), ErrorKind::environment, "eth2 is below eth2.100");
+  EXPECT_THAT(plan_nic(machine_, "01:00.1").error().fix, HasSubstr("sudo ip link delete eth2.100"));
+}
+
+TEST_F(SetupPlanTest, ANicWithAnAddressIsRefusedWhateverTableHasItsRoutes) {
+  machine_.add_function(kNic, "e1000e");
+  machine_.write("sys/bus/pci/devices/0000:01:00.0/net/eth1/operstate", "up\n");
+  machine_.set_addressed("eth1");
+  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "addresses or routes on eth1");
+}
+
 TEST_F(SetupPlanTest, ANicWithRoutesIsRefused) {
   machine_.add_function(kNic, "e1000e");
   machine_.write("sys/bus/pci/devices/0000:01:00.0/net/eth1/operstate", "up\n");
@@ -77,17 +100,17 @@ TEST_F(SetupPlanTest, ANicWithRoutesIsRefused) {
   machine_.write("proc/net/ipv6_route", "fe800000000000000000000000000000 40 0 00 0 100 1 0 1 eth1\n");
   EXPECT_TRUE(plan_nic(machine_, kNic).ok());
   machine_.write("proc/net/route", "Iface\tDestination\neth1\t00000000\n");
-  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes by eth1");
+  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes on eth1");
   machine_.write("proc/net/route", "");
   machine_.write("proc/net/ipv6_route", "20010db8000000000000000000000000 40 0 00 0 100 1 0 1     eth1\n");
-  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes by eth1");
+  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes on eth1");
 }
 
 TEST_F(SetupPlanTest, AnInterfaceOfVirtioCountsToo) {
   machine_.add_function(kNic, "virtio-pci", "0x020000", "0x1af4");
   machine_.write("sys/bus/pci/devices/0000:01:00.0/virtio3/net/eth1/operstate", "up\n");
   machine_.write("proc/net/route", "eth1\t00000000\n");
-  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes by eth1");
+  expect_error(plan_nic(machine_, kNic), ErrorKind::environment, "routes on eth1");
 }
 
 TEST_F(SetupPlanTest, WithoutAnIommuThereMustBeLeave) {

@@ -53,16 +53,19 @@ std::vector<Check> examine_machine(const fs::path& root) {
   return {check_hugepages(root), check_memory(root),     check_locked_memory(root), check_cores(root),
           check_isolation(root), check_governor(root),   check_numa(root),          check_cpu_features(root),
           check_dpdk(root),      check_drivers(root),    check_vnic(root),          check_network_devices(root),
-          check_vfio(root),      check_privileges(root), check_tun(root),           check_gpu(root)};
+          check_vfio(root),      check_privileges(root), check_tun(root),           check_gpu(root),
+          check_runtime_folder()};
 }
 
 Check check_hugepages(const fs::path& root) {
-  const std::vector<machine::HugepagePool> pools = machine::read_hugepages(root / "sys");
+  const std::vector<machine::HugepagePool> pools = machine::read_hugepages(root);
   std::vector<std::string> parts;
   for (const machine::HugepagePool& pool : pools) {
     if (pool.reserved == 0) continue;
-    parts.push_back(fmt::format("node {}: {} of {} MiB, {} free", pool.node, pool.reserved, pool.page.value / kMebibyte,
-                                pool.free));
+    const std::string withheld =
+        pool.withheld == 0 ? "" : fmt::format(", {} withheld by the container's hugetlb limit", pool.withheld);
+    parts.push_back(fmt::format("node {}: {} of {} MiB, {} free{}", pool.node, pool.reserved,
+                                pool.page.value / kMebibyte, pool.free, withheld));
   }
   Check check{.name = "hugepages", .found = fmt::format("{}", fmt::join(parts, "; ")), .fix = {}};
   if (pools.empty()) {
@@ -72,9 +75,15 @@ Check check_hugepages(const fs::path& root) {
   }
   if (machine::free_bytes(pools).value < kLoopbackMemory.value) {
     check.health = Health::warning;
-    check.fix = pools.empty() ? "use a kernel built with CONFIG_HUGETLBFS"
-                              : fmt::format("sudo warpline setup hugepages --memory {}Mi --apply",
-                                            kLoopbackMemory.value / kMebibyte);
+    const auto is_withheld = [](const machine::HugepagePool& pool) { return pool.withheld != 0; };
+    if (pools.empty()) {
+      check.fix = "use a kernel built with CONFIG_HUGETLBFS";
+    } else if (std::ranges::any_of(pools, is_withheld)) {
+      check.fix = machine::reserve_advice(pools, kLoopbackMemory);
+    } else {
+      check.fix =
+          fmt::format("sudo warpline setup hugepages --memory {}Mi --apply", kLoopbackMemory.value / kMebibyte);
+    }
   }
   return check;
 }
@@ -120,6 +129,13 @@ Check check_cores(const fs::path& root) {
   for (const machine::Cpu& cpu : topology->cpus) cpus.push_back(cpu.id);
   check.found = fmt::format("{} processors ({}), {} physical cores", cpus.size(), machine::format_cpu_list(cpus),
                             topology->cores());
+  std::error_code problem;
+  if (const fs::path file = machine::core_file(cpus.front(), root / "sys"); !fs::exists(file, problem)) {
+    check.health = Health::missing;
+    check.found += fmt::format("; {} is missing, by which DPDK finds them", file.native());
+    check.fix = "mount sysfs, as container runtimes do: mount -t sysfs sysfs /sys";
+    return check;
+  }
   // Generator, forwarder and checker of the loopback, and control.
   if (topology->cores() < 4) {
     check.health = Health::warning;

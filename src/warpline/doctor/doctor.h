@@ -52,5 +52,6 @@ struct Check {
 [[nodiscard]] Check check_privileges(const std::filesystem::path& root);
 [[nodiscard]] Check check_tun(const std::filesystem::path& root);
 [[nodiscard]] Check check_gpu(const std::filesystem::path& root);
+[[nodiscard]] Check check_runtime_folder();
 
 }  // namespace warpline::doctor

@@ -15,6 +15,7 @@
 #include "warpline/machine/privileges.h"
 #include "warpline/port/vnic.h"
 #include "warpline/runtime/port_spec.h"
+#include "warpline/runtime/telemetry/telemetry_folder.h"
 
 namespace warpline::doctor {
 namespace {
@@ -55,7 +56,8 @@ Check check_dpdk(const fs::path&) {
 
 Check check_drivers(const fs::path& root) {
   Check check{.name = "drivers", .found = {}, .fix = {}};
-  if (*RTE_EAL_PMD_PATH == '\0' || !fs::exists(root / fs::path(RTE_EAL_PMD_PATH).relative_path())) {
+  std::error_code problem;
+  if (*RTE_EAL_PMD_PATH == '\0' || !fs::exists(root / fs::path(RTE_EAL_PMD_PATH).relative_path(), problem)) {
     check.found = "linked into the program";
     return check;
   }
@@ -143,6 +145,16 @@ Check check_tun(const fs::path& root) {
           .health = Health::warning,
           .found = "no /dev/net/tun: needed for net_tap only",
           .fix = "sudo modprobe tun"};
+}
+
+Check check_runtime_folder() {
+  Check check{.name = "runtime folder", .found = runtime::runtime_folder(), .fix = {}};
+  if (const Result<void> usable = runtime::check_runtime_folder(); !usable) {
+    check.health = Health::missing;
+    check.found = usable.error().why;
+    check.fix = usable.error().fix;
+  }
+  return check;
 }
 
 Check check_gpu(const fs::path& root) {

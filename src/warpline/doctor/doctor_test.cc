@@ -52,6 +52,11 @@ TEST_F(DoctorTest, ThisMachineCanRunTheLoopback) {
   for (const Check& check : examine_machine("/")) EXPECT_NE(check.health, Health::missing) << check.name;
 }
 
+TEST_F(DoctorTest, WithoutSysfsDpdkFindsNoProcessor) {
+  expect(check_cores(root()), Health::missing, "topology/core_id is missing");
+  EXPECT_THAT(check_cores(root()).fix, HasSubstr("mount -t sysfs"));
+}
+
 TEST_F(DoctorTest, Hugepages) {
   expect(check_hugepages(root()), Health::warning, "the kernel has none");
   root_.write("sys/devices/system/node/online", "0\n");

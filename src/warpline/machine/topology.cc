@@ -89,6 +89,10 @@ int Topology::nodes() const {
   return static_cast<int>(ids.size());
 }
 
+std::filesystem::path core_file(int cpu, const std::filesystem::path& sys) {
+  return sys / fmt::format("devices/system/cpu/cpu{}/topology/core_id", cpu);
+}
+
 std::vector<int> parse_cpu_list(const std::string& text) {
   constexpr int kMost = 1 << 20;
   std::set<int> cpus;

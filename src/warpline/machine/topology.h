@@ -33,6 +33,9 @@ struct Topology {
   [[nodiscard]] int nodes() const;
 };
 
+/// Returns the file of a processor without which DPDK does not find it (EAL's eal_cpu_detected()).
+[[nodiscard]] std::filesystem::path core_file(int cpu, const std::filesystem::path& sys = "/sys");
+
 /// Parses the kernel's list format, "0-3,8,10-11". Text that is not one gives an empty list.
 [[nodiscard]] std::vector<int> parse_cpu_list(const std::string& text);
 /// The inverse: rising ids, runs folded.

@@ -31,7 +31,7 @@ Error no_memory(const PoolShape& shape) {
     const Bytes needed = pool_bytes(shape.size, shape.data_room);
     return environment_error(
         what, fmt::format("it needs {} MiB of ordinary memory, more than was set aside", needed.value / kMebibyte),
-        fmt::format("reserve hugepages: `{}`, or use a smaller pool", machine::reserve_command(pages, needed)));
+        fmt::format("reserve hugepages: {}, or use a smaller pool", machine::reserve_advice(pages, needed)));
   }
   const Bytes needed = pool_bytes(shape.size, shape.data_room, Bytes{2 * kMebibyte});
   const std::uint64_t missing = needed.value - std::min(needed.value, machine::free_bytes(pages).value);
@@ -40,7 +40,7 @@ Error no_memory(const PoolShape& shape) {
       fmt::format("it needs {} MiB of hugepages{}, {} MiB more than are free", needed.value / kMebibyte,
                   shape.node == runtime::kAnyNode ? "" : fmt::format(" on NUMA node {}", shape.node),
                   missing / kMebibyte),
-      fmt::format("`{}`, or use a smaller pool", machine::reserve_command(pages, needed)));
+      fmt::format("{}, or use a smaller pool", machine::reserve_advice(pages, needed)));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace warpline::metrics {
@@ -15,6 +16,77 @@ constexpr std::string_view suffix(FamilyKind kind) {
   if (kind == FamilyKind::counter) return "_total";
   return kind == FamilyKind::info ? "_info" : "";
 }
+
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool equal_without_case(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, {}, lower, lower);
+}
+
+/// Returns the text up to the next separator, without blanks around it, and leaves the rest.
+std::string_view next_part(std::string_view& rest, char separator) {
+  const std::size_t end = std::min(rest.find(separator), rest.size());
+  std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  constexpr std::string_view kBlanks = " \t";
+  part.remove_prefix(std::min(part.find_first_not_of(kBlanks), part.size()));
+  part = part.substr(0, part.find_last_not_of(kBlanks) + 1);
+  return part;
+}
+
+/// Reads a weight of 0 to 1 with up to three decimals (RFC 9110, 12.4.2), in thousandths; any other text is 0.
+int thousandths(std::string_view text) {
+  if (text.empty() || (text[0] != '0' && text[0] != '1') || text.size() > 5 || (text.size() > 1 && text[1] != '.')) {
+    return 0;
+  }
+  int value = text[0] - '0';
+  for (std::size_t i = 2; i < 5; ++i) {
+    const char digit = i < text.size() ? text[i] : '0';
+    if (digit < '0' || digit > '9') return 0;
+    value = value * 10 + (digit - '0');
+  }
+  return std::min(value, 1000);
+}
+
+/// The weight that an Accept header gives one representation: that of the most specific media range that matches it
+/// (RFC 9110, 12.5.1).
+struct Preference {
+  static constexpr int kAny = 1;  ///< of */*; a type with any subtype has 2, a named one 3, one more for its version
+
+  std::string_view type;
+  std::string_view subtype;
+  std::string_view version;
+  int quality = 0;  ///< in thousandths; 0: not acceptable
+  int specificity = 0;
+
+  void read(std::string_view range) {
+    const std::string_view media = next_part(range, ';');
+    int rank = 3;
+    if (media == "*/*") {
+      rank = kAny;
+    } else {
+      const std::size_t slash = std::min(media.find('/'), media.size());
+      if (!equal_without_case(media.substr(0, slash), type)) return;
+      const std::string_view sub = media.substr(std::min(slash + 1, media.size()));
+      if (sub != "*" && !equal_without_case(sub, subtype)) return;
+      if (sub == "*") rank = 2;
+    }
+    int weight = 1000;
+    while (!range.empty()) {
+      std::string_view value = next_part(range, ';');
+      const std::string_view name = next_part(value, '=');
+      if (equal_without_case(name, "q")) {
+        weight = thousandths(value);
+      } else if (equal_without_case(name, "version")) {
+        if (value != version) return;
+        rank = 4;
+      }
+    }
+    if (rank < specificity || (rank == specificity && weight < quality)) return;
+    specificity = rank;
+    quality = weight;
+  }
+};
 
 std::string escaped(std::string_view text) {
   std::string result;
@@ -89,8 +161,17 @@ class Writer {
 }  // namespace
 
 Exposition wanted_by(std::string_view accept) {
-  return accept.find("application/openmetrics-text") != std::string_view::npos ? Exposition::openmetrics
-                                                                               : Exposition::text;
+  Preference openmetrics{"application", "openmetrics-text", "1.0.0"};
+  Preference text{"text", "plain", "0.0.4"};
+  for (std::string_view rest = accept; !rest.empty();) {
+    const std::string_view range = next_part(rest, ',');
+    openmetrics.read(range);
+    text.read(range);
+  }
+  // A scraper that takes any type may not know the newer format.
+  const bool prefers = openmetrics.quality > text.quality ||
+                       (openmetrics.quality == text.quality && openmetrics.specificity > Preference::kAny);
+  return prefers && openmetrics.quality > 0 ? Exposition::openmetrics : Exposition::text;
 }
 
 std::string_view content_type(Exposition exposition) {

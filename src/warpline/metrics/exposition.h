@@ -14,7 +14,7 @@ enum class Exposition : std::uint8_t {
   text,         ///< Prometheus' text format 0.0.4, which older scrapers read
 };
 
-/// Returns what a scraper wants that says so by the HTTP header Accept.
+/// Returns the format that the HTTP header Accept prefers, by media range and weight (RFC 9110, 12.5.1).
 [[nodiscard]] Exposition wanted_by(std::string_view accept);
 /// Returns the HTTP header Content-Type.
 [[nodiscard]] std::string_view content_type(Exposition exposition);

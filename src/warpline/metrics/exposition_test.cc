@@ -59,6 +59,25 @@ TEST(Exposition, IsWhatTheScraperAsksFor) {
   EXPECT_EQ(wanted_by(""), Exposition::text);
 }
 
+// RFC 9110: 8.3.1 (types are case-insensitive), 12.4.2 (weights), 12.5.1 (the most specific range counts).
+TEST(Exposition, AcceptIsReadWithItsWeightsAndWithoutCase) {
+  EXPECT_EQ(wanted_by("Application/OpenMetrics-Text; Version=1.0.0; Q=0.9, Text/Plain; q=0.2"), Exposition::openmetrics);
+  EXPECT_EQ(wanted_by("application/openmetrics-text;q=0.1,text/plain;q=0.5"), Exposition::text);
+  EXPECT_EQ(wanted_by("application/openmetrics-text;q=0, */*"), Exposition::text);
+  EXPECT_EQ(wanted_by("text/plain;q=0.3, application/*;q=0.8, */*;q=0.1"), Exposition::openmetrics);
+  EXPECT_EQ(wanted_by("text/*, application/openmetrics-text;q=0.999"), Exposition::text);
+  EXPECT_EQ(wanted_by("application/openmetrics-text;version=0.0.1,*/*;q=0.1"), Exposition::text);
+  EXPECT_EQ(wanted_by("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"), Exposition::text);
+  // Prometheus 3
+  EXPECT_EQ(wanted_by("application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+                      "application/openmetrics-text;version=0.0.1;q=0.4,"
+                      "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"),
+            Exposition::openmetrics);
+  for (const char* const broken : {",", ";", "/", "q=1", "application/openmetrics-text;q=7", "a;;;=,,=/", " \t"}) {
+    EXPECT_EQ(wanted_by(broken), Exposition::text) << broken;
+  }
+}
+
 TEST(Snapshot, AFamilyIsAddedOnce) {
   Snapshot snapshot;
   Family& first = snapshot.counter("warpline_packets", "packets", "Packets");

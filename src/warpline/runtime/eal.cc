@@ -20,6 +20,7 @@
 
 #include "warpline/machine/hugepages.h"
 #include "warpline/machine/ordinary_scheduling.h"
+#include "warpline/machine/topology.h"
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/interrupt_thread.h"
 #include "warpline/runtime/kept_eal.h"
@@ -116,12 +117,20 @@ Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool 
     return environment_error("DPDK does not start", "another library of this process has started it",
                              "let one of them do without, or link DPDK into one of them");
   }
+  if (Result<void> usable = check_runtime_folder(); !usable) return std::move(usable).error();
+  const std::vector<int> cpus = current_affinity();
+  const std::filesystem::path file = machine::core_file(cpus.empty() ? 0 : cpus.front());
+  std::error_code problem;
+  if (!std::filesystem::exists(file, problem)) {
+    return environment_error("DPDK does not start", fmt::format("it finds processors by {}, which is missing", file.native()),
+                             "mount sysfs, as container runtimes do: mount -t sysfs sysfs /sys");
+  }
   if (code == EACCES || code == EPERM) {
     return environment_error("DPDK does not start", why, "run `warpline doctor`, or run as root: `sudo warpline ...`");
   }
   return environment_error("DPDK does not start", why,
-                           hugepages ? fmt::format("reserve hugepages: `{}`, or use --no-hugepages",
-                                                   machine::reserve_command(machine::read_hugepages(), memory))
+                           hugepages ? fmt::format("reserve hugepages: {}, or use --no-hugepages",
+                                                   machine::reserve_advice(machine::read_hugepages(), memory))
                                      : "run `warpline doctor`");
 }
 
@@ -212,9 +221,9 @@ Result<Eal> Eal::start_once(const RuntimeSettings& settings, const LcorePlan& pl
   effective.eal = fmt::format("{}", fmt::join(words, " "));
   if (settings.hugepages && !eal.hugepages_) {
     eal.notes_.push_back(
-        fmt::format("runs on ordinary pages, which is slower: {} MiB of hugepages are needed and {} MiB are free; `{}`",
+        fmt::format("runs on ordinary pages, which is slower: {} MiB of hugepages are needed and {} MiB are free; {}",
                     needed.value / kMebibyte, machine::free_bytes(pages).value / kMebibyte,
-                    machine::reserve_command(pages, needed)));
+                    machine::reserve_advice(pages, needed)));
   }
   const std::string& telemetry = settings.telemetry;
   if (!telemetry.empty()) WARPLINE_CHECK(check_telemetry_name(telemetry));
@@ -229,6 +238,7 @@ Result<Eal> Eal::start_once(const RuntimeSettings& settings, const LcorePlan& pl
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
 
+  choose_runtime_folder();
   eal.affinity_ = current_affinity();
   const SetupStep step("starting DPDK");
   const CapturedLog log(CapturedLog::Scope::all_output);

@@ -92,8 +92,14 @@ Result<void> check_tun(const std::string& text) {
 }
 
 Result<void> check_output_file(const std::string& text, const std::string& path) {
-  const fs::path parent = fs::absolute(path).parent_path();
-  if (!fs::is_directory(parent)) {
+  std::error_code problem;
+  const fs::path parent = fs::absolute(path, problem).parent_path();
+  const bool is_folder = fs::is_directory(parent, problem);
+  if (!is_folder && (problem == std::errc::permission_denied || problem == std::errc::operation_not_permitted)) {
+    return environment_error(fmt::format("port {}", text), fmt::format("{}: {}", path, problem.message()),
+                             "write to a folder of your own");
+  }
+  if (!is_folder) {
     return usage_error(fmt::format("port {}", text), fmt::format("there is no folder {}", parent.string()),
                        fmt::format("make it: `mkdir -p {}`", parent.string()));
   }

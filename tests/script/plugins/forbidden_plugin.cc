@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -23,7 +24,7 @@ namespace {
 bool restricted() {
   std::ifstream file("/proc/thread-self/status");
   for (std::string line; std::getline(file, line);) {
-    if (line == "Seccomp:\t2") return true;
+    if (line == "Seccomp_filters:\t2") return true;  // the run's own is the second that it loads
   }
   return false;
 }
@@ -47,7 +48,14 @@ void try_all() {
   tell("write-and-run",
        mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1
                                                                                                                  : 0);
+  const int memory = memfd_create("code", 0);
+  const bool is_there = memory >= 0 && ftruncate(memory, 4096) == 0;
+  tell("run-written-file",
+       is_there && mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, memory, 0) == MAP_FAILED ? -1 : 0);
+  char typed = '\n';
+  tell("type-into-terminal", ioctl(0, TIOCSTI, &typed));
   tell("make-file", open("made-by-plugin", O_WRONLY | O_CREAT, 0600));
+  tell("write-terminal", open("/dev/tty", O_RDWR));
   tell("read-home", open("/root/.profile", O_RDONLY));
   std::fprintf(stderr, "forbidden end 0\n");
 }
