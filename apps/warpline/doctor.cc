@@ -112,24 +112,27 @@ Result<int> run_doctor(const config::LoadedConfig& loaded) {
     return gpu::list_gpus();
   }();
   std::ranges::move(doctor::examine_gpus(gpus), std::back_inserter(checks));
-  const auto missing = std::count_if(
-      checks.begin(), checks.end(), [](const doctor::Check& check) { return check.health == doctor::Health::missing; });
+  const auto lacks = [](const doctor::Check& check) { return check.health == doctor::Health::missing; };
+  const auto missing = std::ranges::find_if(checks, lacks);
+  const bool ready = missing == checks.end();
   const std::vector<gpu::GpuFacts> cards = gpus.ok() ? *gpus : std::vector<gpu::GpuFacts>();
   const doctor::BusAnswers bus = doctor::examine_bus(cards);
   if (loaded.json) {
-    const nlohmann::json report = {{"schema_version", 1},        {"command", "doctor"},
-                                   {"ready", missing == 0},      {"checks", to_json(checks)},
-                                   {"gpus", list_of(cards)},     {"ports", list_of(bus.ports)},
-                                   {"pairs", list_of(bus.pairs)}};
+    const nlohmann::json report = {
+        {"schema_version", 1},        {"command", "doctor"},    {"ready", ready},
+        {"checks", to_json(checks)},  {"gpus", list_of(cards)}, {"ports", list_of(bus.ports)},
+        {"pairs", list_of(bus.pairs)}};
     fmt::print("{}\n", report.dump(2));
   } else {
     print_table(checks);
     print_bus(bus);
-    fmt::print("{}\n", missing == 0 ? "`warpline forward --loopback` can run here"
-                                    : "`warpline forward --loopback` cannot run here: see what is missing above");
+    fmt::print("{}\n", ready ? "`warpline forward --loopback` can run here"
+                             : "`warpline forward --loopback` cannot run here: see what is missing above");
   }
   if (runtime::StopOnSignal::requested().load()) return kInterrupted;
-  return missing == 0 ? 0 : static_cast<int>(ErrorKind::environment);
+  if (ready) return 0;
+  return environment_error("this machine is not ready", fmt::format("{}: {}", missing->name, missing->found),
+                           missing->fix);
 }
 
 }  // namespace warpline

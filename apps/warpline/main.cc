@@ -80,15 +80,16 @@ int code_of(const Result<int>& result) {
   return static_cast<int>(result.error().kind);
 }
 
-/// Returns how to fix what an exception reports. None of ours throws once set-up is over; the standard library does where
-/// memory, threads or rights are short.
+/// Returns how to fix what an exception reports. None of ours throws once set-up is over; the standard library does
+/// where memory, threads or rights are short.
 std::string fix_of(const std::exception& exception) {
   const auto* const system = dynamic_cast<const std::system_error*>(&exception);
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) return "free some memory and try again";
   if (system == nullptr) return "this is a defect of the program: report it with this line";
   const std::error_condition why = system->code().default_error_condition();
   if (why == std::errc::operation_not_permitted || why == std::errc::permission_denied) {
-    return "the seccomp profile of the container, or a security module, refuses a system call: allow it there, or use a "
+    return "the seccomp profile of the container, or a security module, refuses a system call: allow it there, or use "
+           "a "
            "newer container runtime";
   }
   if (why == std::errc::resource_unavailable_try_again) {

@@ -135,7 +135,8 @@ class Environments(MessageCase):
                         continue
                     self.check_reason(outcome, "")
                     doctor = self.warpline("doctor", "--json", user=NOBODY, around=around, env=env)
-                    self.assertEqual(doctor.code, 3, f"{outcome}\n{doctor}")
+                    self.assertEqual((doctor.code, len(doctor.stderr.splitlines())), (3, 1), f"{outcome}\n{doctor}")
+                    self.assertFalse(doctor.report["ready"])
 
     @unittest.skipUnless(IS_ROOT, "sets limits")
     def test_low_limits(self):

@@ -41,8 +41,8 @@ class TelemetryClient {
 
   /// Returns success as long as the process is there, else a peer error.
   [[nodiscard]] Result<void> look();
-  [[nodiscard]] bool ended() const { return ended_; }              ///< it was found that the process is gone
-  [[nodiscard]] int pid() const { return pid_; }                   ///< of the process
+  [[nodiscard]] bool ended() const { return ended_; }                    ///< it was found that the process is gone
+  [[nodiscard]] int pid() const { return pid_; }                         ///< of the process
   [[nodiscard]] std::string name() const { return folder_.filename(); }  ///< that the process was started with
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }  ///< that has the process's sockets
 

@@ -35,11 +35,13 @@ bool is_of_another(Command command, const std::string& variable) {
   });
 }
 
-/// Returns true for a variable that Kubernetes sets for a Service called `warpline-COMMAND`, as it does in each container
-/// of the Service's namespace: NAME_SERVICE_HOST, NAME_SERVICE_PORT[_...], NAME_PORT with a URL, NAME_PORT_9400_TCP[_...].
+/// Returns true for a variable that Kubernetes sets for a Service called `warpline-COMMAND`, as it does in each
+/// container of the Service's namespace: NAME_SERVICE_HOST, NAME_SERVICE_PORT[_...], NAME_PORT with a URL,
+/// NAME_PORT_9400_TCP[_...].
 bool is_of_kubernetes(std::string_view option, std::string_view value) {
   if (option == "SERVICE_HOST" || option == "SERVICE_PORT" || option.starts_with("SERVICE_PORT_")) return true;
-  if (option == "PORT") return value.starts_with("tcp://") || value.starts_with("udp://") || value.starts_with("sctp://");
+  if (option == "PORT")
+    return value.starts_with("tcp://") || value.starts_with("udp://") || value.starts_with("sctp://");
   constexpr std::string_view kPort = "PORT_";
   return option.starts_with(kPort) && option.size() > kPort.size() && option[kPort.size()] >= '0' &&
          option[kPort.size()] <= '9';

@@ -39,8 +39,8 @@ struct FileContent {
 [[nodiscard]] std::vector<Assignment> read_flags(Command command, const std::vector<std::string>& arguments,
                                                  Problems& problems);
 
-/// Reads the variables of `command`, WARPLINE_<COMMAND>_<OPTION>. A name of that form without such an option is a problem;
-/// all other names belong to other programs, or to other commands, and are ignored.
+/// Reads the variables of `command`, WARPLINE_<COMMAND>_<OPTION>. A name of that form without such an option is a
+/// problem; all other names belong to other programs, or to other commands, and are ignored.
 [[nodiscard]] std::vector<Assignment> read_environment(Command command, const Environment& environment,
                                                        Problems& problems);
 

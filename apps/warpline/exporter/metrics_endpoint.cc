@@ -30,7 +30,7 @@ namespace warpline::exporter {
 namespace {
 
 constexpr int kBacklog = 16;
-constexpr int kPatienceSeconds = 5;  ///< with a scraper that says, or takes, nothing
+constexpr int kPatienceSeconds = 5;         ///< with a scraper that says, or takes, nothing
 constexpr ssize_t kMostHeaderBytes = 8192;  ///< also of a body, which nothing reads
 /// Methods that libevent hands over; it answers all others with 501.
 constexpr ev_uint16_t kMethods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_PUT |

@@ -138,7 +138,8 @@ Result<void> allow_calls(const Needs& needs) {
   filter.add(SCMP_ACT_ALLOW, "kill", argument(0, SCMP_CMP_EQ, self));
   filter.add(SCMP_ACT_ALLOW, "rt_tgsigqueueinfo", argument(0, SCMP_CMP_EQ, self));
   filter.add(SCMP_ACT_ALLOW, "prlimit64", argument(2, SCMP_CMP_EQ, 0));
-  // No memory becomes executable: two mappings of one file, one to write and one to run, would be as good as one for both.
+  // No memory becomes executable: two mappings of one file, one to write and one to run, would be as good as one for
+  // both.
   filter.add(SCMP_ACT_ALLOW, "mprotect", argument(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
   filter.add(SCMP_ACT_ALLOW, "mmap", argument(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
   // New threads, and no new processes. clone3, whose flags are not to be seen, is not there: glibc then uses clone.

@@ -157,7 +157,8 @@ TEST(Sandbox, WhatIsForbiddenFails) {
       for (const char* const device : {"/dev/console", "/dev/tty", "/dev/mem", "/dev/loop0", "/dev/vda", "/dev/kmsg"}) {
         if (fs::exists(device)) fails(device, open(device, O_RDWR | O_NOCTTY | O_NONBLOCK));
       }
-      if (open("/dev/null", O_RDWR) < 0 || open("/dev/urandom", O_RDONLY) < 0) wrong.emplace_back("/dev/null is closed");
+      if (open("/dev/null", O_RDWR) < 0 || open("/dev/urandom", O_RDONLY) < 0)
+        wrong.emplace_back("/dev/null is closed");
     }
     if (landlock_version() != 0) fails("another's file", open("/root/.profile", O_RDONLY));
     return wrong;

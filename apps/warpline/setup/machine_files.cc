@@ -57,7 +57,8 @@ bool MachineFiles::has_ipv4_address(const std::string& interface) const {
   if (::getifaddrs(&all) != 0) return false;
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, ::freeifaddrs);
   for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_INET && interface == entry->ifa_name) return true;
+    if (entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_INET && interface == entry->ifa_name)
+      return true;
   }
   return false;
 }

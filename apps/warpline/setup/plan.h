@@ -23,7 +23,8 @@ struct Plan {
 [[nodiscard]] std::string full_pci_address(const std::string& address);
 
 /// Plans to give the network function at a PCI address, "0000:01:00.0" or "01:00.0", to vfio-pci. Usage error: there is
-/// none, or it is no NIC. Environment error: the kernel uses it, or an interface that stands on it, or there is no IOMMU.
+/// none, or it is no NIC. Environment error: the kernel uses it, or an interface that stands on it, or there is no
+/// IOMMU.
 [[nodiscard]] Result<Plan> plan_nic(const MachineFiles& machine, const std::string& address);
 
 /// Plans to reserve huge pages. Usage error: the machine has no such pages, or no such node.

@@ -81,8 +81,7 @@ Check check_hugepages(const fs::path& root) {
     } else if (std::ranges::any_of(pools, is_withheld)) {
       check.fix = machine::reserve_advice(pools, kLoopbackMemory);
     } else {
-      check.fix =
-          fmt::format("sudo warpline setup hugepages --memory {}Mi --apply", kLoopbackMemory.value / kMebibyte);
+      check.fix = fmt::format("sudo warpline setup hugepages --memory {}Mi --apply", kLoopbackMemory.value / kMebibyte);
     }
   }
   return check;

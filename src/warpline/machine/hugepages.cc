@@ -131,8 +131,9 @@ Bytes free_bytes(const std::vector<HugepagePool>& pools) {
 std::string reserve_advice(const std::vector<HugepagePool>& pools, Bytes memory) {
   const auto is_withheld = [](const HugepagePool& pool) { return pool.withheld != 0; };
   if (std::ranges::any_of(pools, is_withheld)) {
-    return fmt::format("raise the hugetlb limit of the container by {} MiB, in Kubernetes by a request of hugepages-2Mi",
-                       (memory.value + kTwoMebibytes - 1) / kTwoMebibytes * 2);
+    return fmt::format(
+        "raise the hugetlb limit of the container by {} MiB, in Kubernetes by a request of hugepages-2Mi",
+        (memory.value + kTwoMebibytes - 1) / kTwoMebibytes * 2);
   }
   std::uint64_t pages = (memory.value + kTwoMebibytes - 1) / kTwoMebibytes;
   for (const HugepagePool& pool : pools)

@@ -15,8 +15,9 @@ struct HugepagePool {
   int node;
   Bytes page;
   std::uint64_t reserved;
-  std::uint64_t free;          ///< for this process
-  std::uint64_t withheld = 0;  ///< free ones that the hugetlb cgroup of this process, that of a container, does not allow
+  std::uint64_t free;  ///< for this process
+  std::uint64_t withheld =
+      0;  ///< free ones that the hugetlb cgroup of this process, that of a container, does not allow
 };
 
 /// Reads the machine's pages from sys/devices/system/node below `root`, or from sys/kernel/mm (as node 0) on kernels

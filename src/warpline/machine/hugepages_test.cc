@@ -35,7 +35,8 @@ TEST(Hugepages, OfAKernelWithoutNuma) {
   EXPECT_EQ(free_bytes(read_hugepages(root.path())).value, 8ULL << 21);
 }
 
-// cgroup-v2.rst, "HugeTLB": hugetlb.<hugepagesize>.max and .current, in bytes, "max" for no limit; each ancestor's counts.
+// cgroup-v2.rst, "HugeTLB": hugetlb.<hugepagesize>.max and .current, in bytes, "max" for no limit; each ancestor's
+// counts.
 TEST(Hugepages, ThatTheCgroupWithholdsAreNotFree) {
   ScratchFolder root;
   root.write("sys/devices/system/node/online", "0-1\n");

@@ -61,7 +61,8 @@ TEST(Exposition, IsWhatTheScraperAsksFor) {
 
 // RFC 9110: 8.3.1 (types are case-insensitive), 12.4.2 (weights), 12.5.1 (the most specific range counts).
 TEST(Exposition, AcceptIsReadWithItsWeightsAndWithoutCase) {
-  EXPECT_EQ(wanted_by("Application/OpenMetrics-Text; Version=1.0.0; Q=0.9, Text/Plain; q=0.2"), Exposition::openmetrics);
+  EXPECT_EQ(wanted_by("Application/OpenMetrics-Text; Version=1.0.0; Q=0.9, Text/Plain; q=0.2"),
+            Exposition::openmetrics);
   EXPECT_EQ(wanted_by("application/openmetrics-text;q=0.1,text/plain;q=0.5"), Exposition::text);
   EXPECT_EQ(wanted_by("application/openmetrics-text;q=0, */*"), Exposition::text);
   EXPECT_EQ(wanted_by("text/plain;q=0.3, application/*;q=0.8, */*;q=0.1"), Exposition::openmetrics);

@@ -122,7 +122,8 @@ Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool 
   const std::filesystem::path file = machine::core_file(cpus.empty() ? 0 : cpus.front());
   std::error_code problem;
   if (!std::filesystem::exists(file, problem)) {
-    return environment_error("DPDK does not start", fmt::format("it finds processors by {}, which is missing", file.native()),
+    return environment_error("DPDK does not start",
+                             fmt::format("it finds processors by {}, which is missing", file.native()),
                              "mount sysfs, as container runtimes do: mount -t sysfs sysfs /sys");
   }
   if (code == EACCES || code == EPERM) {

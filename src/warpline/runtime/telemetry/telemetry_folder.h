@@ -16,7 +16,8 @@ namespace warpline::runtime {
 /// Environment error: this user can write to none of those.
 [[nodiscard]] Result<void> check_runtime_folder();
 
-/// Has EAL use runtime_folder(), by RUNTIME_DIRECTORY of this process's environment where that differs from EAL's choice.
+/// Has EAL use runtime_folder(), by RUNTIME_DIRECTORY of this process's environment where that differs from EAL's
+/// choice.
 void choose_runtime_folder();
 
 /// Returns the folder in which a process called `name` that this process starts has its telemetry socket.
