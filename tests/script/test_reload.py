@@ -59,6 +59,24 @@ class Reload(MessageCase):
         self.assertEqual(report["tx"]["packets"] - report["routing"]["requests"], report["rx"]["packets"])
         self.assertEqual(report["config"]["l3forward"]["routes"], "routes")
 
+    def test_files_behind_symbolic_links_are_read_again(self):
+        """The run may read where a link leads to, not only where the link is."""
+        elsewhere = self.scratch.path / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "r1").write_text("10.5.0.0/16 via 10.0.0.9\n", encoding="ascii")
+        (elsewhere / "c1").write_text("[run]\ninterval = \"20ms\"\n", encoding="ascii")
+        links = self.scratch.path / "links"
+        links.mkdir()
+        (links / "routes").symlink_to(elsewhere / "r1")
+        (links / "a.toml").symlink_to(elsewhere / "c1")
+        program = self.start("l3forward", "--port", "net_null0", "--address", "10.0.0.1/24", "--routes", "links/routes",
+                             "--config", "links/a.toml", "--no-hugepages", "--json")
+        program.wait_for("stderr", LIVE_ROW)
+        (elsewhere / "r1").write_text("10.5.0.0/16 via 10.0.0.9\n10.6.0.0/16 via 10.0.0.9\n", encoding="ascii")
+        self.reload(program, "read 2 routes again")
+        report = self.stop(program)
+        self.assertEqual((report["routing"]["reloads"], report["routing"]["refused_reloads"]), (1, 0))
+
     def test_how_much_is_said(self):
         self.write("a.toml", '[run]\ninterval = "3600s"\n')
         program = self.start("forward", "--loopback", "--config", "a.toml", "--no-hugepages", "--json")
