@@ -18,8 +18,8 @@ struct Reading {
   std::uint64_t nanos;
 };
 
-/// Reads both clocks together. Of several attempts the tightest counts: a thread that loses its processor between the two
-/// reads would shift every time and rate of the run.
+/// Reads both clocks together. Of several attempts the tightest counts: a thread that loses its processor between the
+/// two reads would shift every time and rate of the run.
 Reading read_both() {
   constexpr int kAttempts = 16;
   Reading best{};
