@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "warpline/base/first_line.h"
+#include "warpline/machine/cgroups.h"
 #include "warpline/machine/hugepages.h"
 #include "warpline/machine/privileges.h"
 #include "warpline/machine/topology.h"
@@ -90,6 +91,14 @@ Check check_hugepages(const fs::path& root) {
 Check check_memory(const fs::path& root) {
   const std::uint64_t kibibytes = std::strtoull(value_of(root / "proc/meminfo", "MemAvailable").c_str(), nullptr, 10);
   Check check{.name = "memory", .found = fmt::format("{} MiB available", kibibytes / 1024), .fix = {}};
+  const std::optional<std::uint64_t> left = machine::cgroup_bytes_left(
+      "memory", {"memory.limit_in_bytes", "memory.max"}, {"memory.usage_in_bytes", "memory.current"}, root);
+  if (left && *left < kLoopbackMemory.value) {
+    check.health = Health::missing;
+    check.found += fmt::format(", {} MiB within the container's limit", *left / kMebibyte);
+    check.fix = fmt::format("raise the container's memory limit: {} MiB are needed", kLoopbackMemory.value / kMebibyte);
+    return check;
+  }
   if (kibibytes * 1024 < kLoopbackMemory.value) {
     check.health = Health::missing;
     check.fix = fmt::format("free memory: {} MiB are needed", kLoopbackMemory.value / kMebibyte);
@@ -133,6 +142,14 @@ Check check_cores(const fs::path& root) {
     check.health = Health::missing;
     check.found += fmt::format("; {} is missing, by which DPDK finds them", file.native());
     check.fix = "mount sysfs, as container runtimes do: mount -t sysfs sysfs /sys";
+    return check;
+  }
+  if (const std::optional<double> allowed = machine::cgroup_processors(root);
+      allowed && *allowed < static_cast<double>(cpus.size())) {
+    check.health = Health::warning;
+    check.found +=
+        fmt::format("; the container may use the time of {:.2g}, and workers that poll are paused beyond it", *allowed);
+    check.fix = "remove the CPU limit, or use fewer processors: --cpuset-cpus; in Kubernetes the static CPU manager";
     return check;
   }
   // Generator, forwarder and checker of the loopback, and control.

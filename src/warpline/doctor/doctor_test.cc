@@ -57,6 +57,21 @@ TEST_F(DoctorTest, WithoutSysfsDpdkFindsNoProcessor) {
   EXPECT_THAT(check_cores(root()).fix, HasSubstr("mount -t sysfs"));
 }
 
+TEST_F(DoctorTest, LimitsOfTheContainer) {
+  root_.write("proc/self/cgroup", "0::/\n");
+  root_.write("proc/meminfo", "MemAvailable: 8388608 kB\n");
+  root_.write("sys/fs/cgroup/memory.max", "67108864\n");
+  root_.write("sys/fs/cgroup/memory.current", "33554432\n");
+  expect(check_memory(root()), Health::missing, "32 MiB within the container's limit");
+  root_.write("sys/fs/cgroup/memory.max", "max\n");
+  expect(check_memory(root()), Health::ok, "8192 MiB available");
+  for (int cpu = 0; cpu < 1024; ++cpu) {
+    root_.write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/core_id", "0\n");
+  }
+  root_.write("sys/fs/cgroup/cpu.max", "50000 100000\n");
+  expect(check_cores(root()), Health::warning, "may use the time of 0.5");
+}
+
 TEST_F(DoctorTest, Hugepages) {
   expect(check_hugepages(root()), Health::warning, "the kernel has none");
   root_.write("sys/devices/system/node/online", "0\n");

@@ -10,6 +10,8 @@
 #include <string>
 #include <system_error>
 
+#include "warpline/base/first_line.h"
+#include "warpline/machine/cgroups.h"
 #include "warpline/machine/topology.h"
 
 namespace warpline::machine {
@@ -19,19 +21,13 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kTwoMebibytes = 2 << 20;
 
-std::uint64_t read_number(const fs::path& path) {
-  std::uint64_t number = 0;
-  std::ifstream(path) >> number;
-  return number;
-}
-
 void read_sizes(const fs::path& folder, int node, std::vector<HugepagePool>& pools) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     unsigned long kibibytes = 0;
     if (std::sscanf(entry.path().filename().c_str(), "hugepages-%lukB", &kibibytes) != 1) continue;
-    pools.push_back({node, Bytes{kibibytes << 10}, read_number(entry.path() / "nr_hugepages"),
-                     read_number(entry.path() / "free_hugepages")});
+    pools.push_back({node, Bytes{kibibytes << 10}, number_in_file(entry.path() / "nr_hugepages"),
+                     number_in_file(entry.path() / "free_hugepages")});
   }
 }
 
@@ -42,64 +38,25 @@ std::string size_name(Bytes page) {
   return kibibytes >= 1U << 10 ? fmt::format("{}MB", kibibytes >> 10) : fmt::format("{}KB", kibibytes);
 }
 
-/// The hugetlb controller's folder of this process, and the folder of the hierarchy, which has the process's ancestors.
-struct HugetlbCgroup {
-  fs::path top;
-  fs::path path;  ///< below `top`
-  bool is_version_2 = true;
-};
-
-/// Returns the cgroups of this process that may have a hugetlb controller (cgroups(7), /proc/self/cgroup).
-std::vector<HugetlbCgroup> hugetlb_cgroups(const fs::path& root) {
-  std::vector<HugetlbCgroup> found;
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const fs::path path = fs::path(line.substr(second + 1)).relative_path();
-    const fs::path cgroups = root / "sys/fs/cgroup";
-    if (controllers == ",,") {
-      found.push_back({cgroups, path});
-      found.push_back({cgroups / "unified", path});
-    } else if (controllers.find(",hugetlb,") != std::string::npos) {
-      found.push_back({cgroups / "hugetlb", path, false});
-    }
-  }
-  return found;
-}
-
-/// Returns the bytes of pages of a size that the cgroups still allow.
-std::uint64_t allowed_bytes(const std::vector<HugetlbCgroup>& cgroups, Bytes page) {
+/// Returns the bytes of pages of a size that the control groups still allow (cgroup-v2.rst and hugetlb.rst, "HugeTLB").
+std::uint64_t allowed_bytes(Bytes page, const fs::path& root) {
   std::uint64_t allowed = UINT64_MAX;
-  const std::string name = "hugetlb." + size_name(page);
-  for (const HugetlbCgroup& cgroup : cgroups) {
-    // In a container the path is often that of the host, and the container's own cgroup is at the top.
-    fs::path folder = cgroup.top;
-    auto next = cgroup.path.begin();
-    while (true) {
-      for (const std::string& kind : {std::string(), std::string(".rsvd")}) {
-        const fs::path limit = folder / (name + kind + (cgroup.is_version_2 ? ".max" : ".limit_in_bytes"));
-        const fs::path usage = folder / (name + kind + (cgroup.is_version_2 ? ".current" : ".usage_in_bytes"));
-        std::uint64_t most = 0;
-        if (!(std::ifstream(limit) >> most)) continue;  // there is none, or it says "max"
-        allowed = std::min(allowed, most - std::min(most, read_number(usage)));
-      }
-      if (next == cgroup.path.end()) break;
-      folder /= *next++;
-    }
+  for (const char* const kind : {"", ".rsvd"}) {
+    const std::string name = fmt::format("hugetlb.{}{}", size_name(page), kind);
+    const CgroupFile limit{name + ".limit_in_bytes", name + ".max"};
+    const CgroupFile usage{name + ".usage_in_bytes", name + ".current"};
+    allowed = std::min(allowed, cgroup_bytes_left("hugetlb", limit, usage, root).value_or(allowed));
   }
   return allowed;
 }
 
-/// Withholds what the cgroups do not allow, of the last nodes first.
-void apply_cgroups(const std::vector<HugetlbCgroup>& cgroups, std::vector<HugepagePool>& pools) {
+/// Withholds what the control groups do not allow, of the last nodes first.
+void apply_cgroups(const fs::path& root, std::vector<HugepagePool>& pools) {
   std::map<std::uint64_t, std::uint64_t> left;  // pages, by their size
   for (HugepagePool& pool : pools) {
     const std::uint64_t page = pool.page.value;
     if (page == 0) continue;
-    if (!left.contains(page)) left[page] = allowed_bytes(cgroups, pool.page) / page;
+    if (!left.contains(page)) left[page] = allowed_bytes(pool.page, root) / page;
     const std::uint64_t usable = std::min(pool.free, left[page]);
     pool.withheld = pool.free - usable;
     pool.free = usable;
@@ -118,7 +75,7 @@ std::vector<HugepagePool> read_hugepages(const fs::path& root) {
     read_sizes(sys / fmt::format("devices/system/node/node{}/hugepages", node), node, pools);
   }
   if (pools.empty()) read_sizes(sys / "kernel/mm/hugepages", 0, pools);
-  apply_cgroups(hugetlb_cgroups(root), pools);
+  apply_cgroups(root, pools);
   return pools;
 }
 
