@@ -41,7 +41,7 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::shared_ptr<con
       events_(settings.connections),
       replies_(settings.connections),
       written_(settings.lane_acknowledges && lane && lane->queues() == nullptr ? settings.connections : 0),
-      strangers_(kStrangerReplies, settings.resets_per_second, now),
+      strangers_(kStrangerReplies, settings.resets_per_second, now, settings.connections),
       cookies_until_{now.value - 1} {
   if (lane && lane->queues() != nullptr) {
     link_ = &queues_.emplace(std::move(lane));
@@ -168,7 +168,7 @@ Nanos ReceiverCore::next_due(const Connection& connection) const {
 }
 
 void ReceiverCore::arm(Connection& connection, Nanos at) {
-  if (at >= connection.timer_at) return;
+  if (at >= connection.timer_at || !connection.is_linked()) return;
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
   connection.timer = wheel_.schedule(table_.index_of(connection), at);
   connection.timer_at = at;
@@ -178,7 +178,7 @@ void ReceiverCore::advance(Nanos now) {
   wheel_.advance(now, [&](std::uint32_t index) {
     Connection& connection = table_[index];
     connection.timer_at = kNever;
-    do_what_is_due(connection, now);
+    if (connection.is_linked()) do_what_is_due(connection, now);
   });
 }
 
@@ -213,12 +213,17 @@ void ReceiverCore::do_what_is_due(Connection& connection, Nanos now) {
   if (due != kNever) arm(connection, due);
 }
 
-/// The connection ends; the application finds what had come until it closes it.
-void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
+/// The connection has no ends and no timer any more. The caller sets its phase to one that is not linked.
+void ReceiverCore::unlink(Connection& connection) {
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
-  connection.timer_at = kNever;
+  connection.timer_at = connection.acknowledge_at = connection.retransmit_at = kNever;
   table_.unlink(connection);
   tell_others(connection, false);
+}
+
+/// The connection ends; the application finds what had come until it closes it.
+void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
+  unlink(connection);
   connection.phase = Phase::over;
   change_lane(connection);
   connection.state = state;
@@ -226,21 +231,21 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
 }
 
 void ReceiverCore::remove(Connection& connection) {
-  if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
   if (connection.phase == Phase::syn_received) --half_open_;
   if (connection.offered) static_cast<void>(claim_own(connection));
-  tell_others(connection, false);
+  unlink(connection);
   change_lane(connection);
-  table_.unlink(connection);
   vacate(connection);
 }
 
 /// The place of a connection that is no longer linked is free, unless a consumer may still read it: then it is when the
-/// consumer is through and the lane has taken the name from the board (see let_go()).
+/// consumer is through and the lane has taken the name from the board (see let_go()). Consumers never see a connection
+/// that ends before the lane is told of it.
 void ReceiverCore::vacate(Connection& connection) {
-  if (connection.on_board) {
+  if (connection.on_board && connection.at_lane) {
     connection.phase = Phase::leaving;
   } else {
+    connection.on_board = false;
     table_.release(connection);
   }
 }

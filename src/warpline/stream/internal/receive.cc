@@ -153,6 +153,8 @@ void ReceiverCore::acknowledge_touched(Nanos now) {
     Connection& connection = table_[touched_.pop()];
     if (!connection.touched) continue;
     connection.touched = false;
+    // A reset, or the acknowledgement of our FIN, may have ended it in the same burst.
+    if (!connection.is_linked()) continue;
     const ReceiveState& state = connection.receive;
     if (wants_acknowledgement(state)) {
       queue_reply(connection);

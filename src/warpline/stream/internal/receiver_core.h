@@ -139,6 +139,7 @@ class ReceiverCore {
   void arm(Connection& connection, Nanos at);
   void do_what_is_due(Connection& connection, Nanos now);
   void consume(Connection& connection, std::uint64_t bytes);
+  void unlink(Connection& connection);
   void end_by(Connection& connection, ConnectionState state);
   void remove(Connection& connection);
   void vacate(Connection& connection);

@@ -55,7 +55,7 @@ void ReceiverCore::reset_peer(const Connection& connection, Nanos now) {
   answer.tcp.acknowledgement = state.expected();
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
   if (state.timestamps) OptionWriter(answer.tcp).timestamps(own_.timestamp_at(now), state.timestamp);
-  if (!strangers_.push(answer)) counters_.refused_replies.add(1);
+  if (!strangers_.push_own(answer)) counters_.refused_replies.add(1);
 }
 
 /// The options that the peer did not offer are not answered (RFC 7323, RFC 2018).
@@ -117,9 +117,7 @@ std::uint32_t ReceiverCore::next_reply(std::span<std::uint8_t> out, Nanos now) {
   while (!replies_.empty()) {
     Connection& connection = table_[replies_.pop()];
     connection.wants_reply = false;
-    const bool silent =
-        connection.phase == Phase::free || connection.phase == Phase::over || connection.phase == Phase::leaving;
-    if (silent) continue;
+    if (!connection.is_linked()) continue;
     return connection.written ? take_written(connection, out) : emit(reply_of(connection, now), out.data());
   }
   return 0;
