@@ -103,8 +103,9 @@ TEST_F(ReceiverTest, TellsHolesAndDuplicatesTheLatestFirst) {
     return std::pair(peer.sequence(begin), peer.sequence(end));
   };
   EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
-  // With timestamps three blocks find place: the duplicate (RFC 2883), then ranges.
-  EXPECT_EQ(replies[0].blocks, (std::vector{block(3000, 3050), block(2000, 2100), block(3000, 3100)}));
+  // With timestamps three blocks find place: the duplicate and the range that it is a part of (RFC 2883, section 4),
+  // then the range that grew last (RFC 2018, section 4).
+  EXPECT_EQ(replies[0].blocks, (std::vector{block(3000, 3050), block(3000, 3100), block(2000, 2100)}));
 }
 
 TEST_F(ReceiverTest, ClosesTheWindowAndOpensItAgain) {
