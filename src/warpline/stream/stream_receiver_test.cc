@@ -108,6 +108,73 @@ TEST_F(ReceiverTest, TellsHolesAndDuplicatesTheLatestFirst) {
   EXPECT_EQ(replies[0].blocks, (std::vector{block(3000, 3050), block(3000, 3100), block(2000, 2100)}));
 }
 
+TEST_F(ReceiverTest, OffersTheLargestScaleThatThereIs) {
+  for (const std::uint64_t ring : {std::uint64_t{1} << 29, std::uint64_t{1} << 30}) {
+    ReceiverSettings settings = small_settings();
+    settings.ring_bytes = ring;
+    settings.connections = 1;
+    settings.discards = true;
+    receiver_ = receiver_with(settings);
+    Peer peer(receiver_, 40000, 7);
+    peer.send_syn(now_);
+    std::vector<Reply> replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(replies[0].scale, 14) << "a peer uses 14 where more is offered (RFC 7323, 2.3)";
+    peer.acknowledgement = replies[0].tcp().sequence + 1;
+    peer.echo = replies[0].timestamp;
+    peer.send(0, 1, now_, packet::kTcpAck | packet::kTcpFin);
+    receiver_.end_burst(now_);
+    replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(window_of(replies[0], 14), std::min(ring - (1 << 14), std::uint64_t{0xffff} << 14));
+  }
+}
+
+TEST_F(ReceiverTest, AcknowledgesEverySecondSegmentAlsoWithoutAScale) {
+  ReceiverSettings settings = small_settings();
+  settings.ring_bytes = 4 << 20;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  peer.offers_options = false;
+  const ConnectionId id = open(peer);
+  constexpr std::uint32_t kSegments = 1000;
+  std::size_t acknowledgements = 0;
+  for (std::uint32_t i = 0; i < kSegments; ++i) {
+    peer.send(std::uint64_t{i} * 1460, 1460, now_);
+    receiver_.end_burst(now_);
+    EXPECT_EQ(consume(receiver_, id), 1460U);
+    acknowledgements += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(acknowledgements, kSegments / 2);  // RFC 9293, SHLD-19
+}
+
+TEST_F(ReceiverTest, OpensAWindowWithoutAScaleThatWasClosed) {
+  ReceiverSettings settings = small_settings();
+  settings.ring_bytes = 256 << 10;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  peer.offers_options = false;
+  const ConnectionId id = open(peer);
+  std::uint64_t sent = 0;
+  for (std::uint64_t end = 65'535; sent < end;) {
+    for (; sent < end; sent += std::min<std::uint64_t>(1024, end - sent)) {
+      peer.send(sent, static_cast<std::uint32_t>(std::min<std::uint64_t>(1024, end - sent)), now_);
+    }
+    receiver_.end_burst(now_);
+    const std::vector<Reply> replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U);
+    ASSERT_EQ(replies[0].tcp().acknowledgement, peer.sequence(sent));
+    end = sent + replies[0].tcp().window;
+  }
+  EXPECT_GT(sent + 1460, settings.ring_bytes);
+  ASSERT_TRUE(receiver_.release(id, 1000));
+  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "less than a segment";
+  ASSERT_TRUE(receiver_.release(id, 99'000));
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().window, 65'535);
+}
+
 TEST_F(ReceiverTest, ClosesTheWindowAndOpensItAgain) {
   Peer peer(receiver_, 40000, 7);
   const ConnectionId id = open(peer);

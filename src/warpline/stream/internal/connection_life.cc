@@ -21,6 +21,7 @@ std::uint64_t secret_word(const ReceiverSettings& settings, std::uint64_t purpos
 
 constexpr Nanos kWheelTick{1'000'000};
 constexpr std::int64_t kLongestRetransmission = 120'000'000'000;  ///< ns; at least 60 s by RFC 6298, 2.5
+constexpr std::uint8_t kLargestScale = 14;                        ///< RFC 7323, 2.3: peers take a larger one for this
 
 }  // namespace
 
@@ -50,7 +51,7 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::shared_ptr<con
   }
   stores_ = !link_ && !settings.discards;
   rings_ = link_ ? link_->rings() : ring_memory_->ring(0);
-  while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;
+  while (settings_.ring_bytes >> scale_ > 0xffff && scale_ < kLargestScale) ++scale_;
 }
 
 Result<void> ReceiverCore::start() {
@@ -119,8 +120,10 @@ void ReceiverCore::consume(Connection& connection, std::uint64_t bytes) {
   // The peer is told when that at least doubles what it may send, and is worth a segment (RFC 9293, 3.8.6.2.2).
   const std::uint64_t announced = connection.peer.announced;
   const std::uint64_t left = announced - std::min(announced, state.next);
-  const std::uint64_t free = state.window_end - state.next;
-  if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= own_.opening) want_reply(connection);
+  // Without a scale the field holds less than the ring does.
+  const std::uint64_t largest = std::min(settings_.ring_bytes, std::uint64_t{0xffff} << connection.peer.scale);
+  const std::uint64_t free = std::min(state.window_end - state.next, largest);
+  if (left < largest / 2 && free >= 2 * left && free - left >= own_.opening) want_reply(connection);
   // All that the peer had for now is read: it may wait for nothing but the acknowledgement.
   if (state.pushed && connection.consumed == state.next && state.acknowledged != state.next) want_reply(connection);
 }
