@@ -113,8 +113,8 @@ class ReceiverCore {
   [[nodiscard]] Disposition take_first_syn(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
                                            Nanos now);
   [[nodiscard]] Outcome take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now);
-  [[nodiscard]] Outcome take_syn_again(Connection& connection, const SegmentReading& segment, const SynOptions& offered,
-                                       FrameRef frame, Nanos now);
+  [[nodiscard]] Disposition take_syn_again(Connection& connection, const SegmentReading& segment, FrameRef frame,
+                                           Nanos now);
   [[nodiscard]] std::optional<SynOptions> claim_handshake(const SegmentReading& segment);
   [[nodiscard]] Outcome take_over(const SegmentReading& segment, const SynOptions& agreed, FrameRef frame, Nanos now);
   [[nodiscard]] bool claim_own(Connection& connection);

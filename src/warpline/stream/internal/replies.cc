@@ -34,11 +34,14 @@ void ReceiverCore::want_event(Connection& connection) {
 }
 
 void ReceiverCore::challenge(Connection& connection, Nanos now) {
-  if (connection.challenges.may_challenge(now)) {
+  bool challenged = connection.challenges.may_challenge(now);
+  if (challenged && connection.phase == Phase::syn_received) {
+    // No SYN again: an acknowledgement of what is awaited (RFC 9293, 3.10.7.4, first).
+    challenged = strangers_.push(acknowledge(connection.key, connection.receive, connection.peer, own_, now));
+  } else if (challenged) {
     want_reply(connection);
-  } else {
-    counters_.refused_replies.add(1);
   }
+  if (!challenged) counters_.refused_replies.add(1);
 }
 
 void ReceiverCore::reset_stranger(const SegmentReading& segment, FrameRef frame, Nanos now) {
