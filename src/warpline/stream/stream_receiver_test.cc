@@ -253,14 +253,43 @@ TEST_F(ReceiverTest, TellsHowFarUrgentBytesGo) {
   EXPECT_EQ(consume(receiver_, id), 300U);  // in their place among the others
 }
 
+/// RFC 9293, 3.9.2.3 (MUST-57, MUST-63), with the addresses of RFC 1122, 3.2.1.3, and RFC 4291, 2.5 to 2.7.
 TEST_F(ReceiverTest, AnswersNobodyWhoIsNoHost) {
-  for (const std::uint8_t first : {0, 127, 224, 255}) {
-    Peer peer(receiver_, 40000, 7);
-    peer.header().source = Ipv4Address{{first, 0, 0, 1}};
-    peer.send_syn(now_);
+  const std::pair<const char*, std::vector<const char*>> families[] = {
+      {"10.0.0.1",
+       {"0.0.0.0", "0.0.0.1", "127.0.0.1", "127.255.255.254", "224.0.0.1", "239.255.255.255", "240.0.0.1",
+        "255.255.255.255", "10.0.0.1"}},
+      {"fd00::1", {"::", "::1", "ff02::1", "ff0e::7", "fd00::1"}},
+  };
+  constexpr std::uint8_t kFlags[] = {packet::kTcpSyn, packet::kTcpAck, packet::kTcpSyn | packet::kTcpAck,
+                                     packet::kTcpFin | packet::kTcpAck};
+  for (const auto& [ours, nobodies] : families) {
+    ReceiverSettings settings = small_settings();
+    settings.address = *parse_ip(ours);
+    receiver_ = receiver_with(settings);
+    std::uint64_t sent = 0;
+    const auto send = [&](const IpAddress& source, const IpAddress& destination) {
+      Peer peer(receiver_, 40000, 7);
+      peer.header().source = source;
+      peer.header().destination = destination;
+      for (const std::uint16_t port : {testing::kPort, std::uint16_t{9}}) {
+        peer.header().tcp.destination_port = port;
+        for (const std::uint8_t flags : kFlags) {
+          peer.send_raw(7, flags, {}, now_);
+          ++sent;
+        }
+      }
+      receiver_.end_burst(now_);
+      EXPECT_TRUE(replies_of(receiver_, now_).empty()) << to_string(source) << " to " << to_string(destination);
+    };
+    for (const char* const nobody : nobodies) send(*parse_ip(nobody), settings.address);
+    const bool v4 = std::holds_alternative<Ipv4Address>(settings.address);
+    for (const char* const group : {v4 ? "224.0.0.1" : "ff02::1", v4 ? "255.255.255.255" : "ff0e::7"}) {
+      send(*parse_ip(v4 ? "10.0.0.2" : "fd00::2"), *parse_ip(group));
+    }
+    EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), sent);
+    EXPECT_EQ(receiver_.connections(), 0U);
   }
-  EXPECT_TRUE(replies_of(receiver_, now_).empty());
-  EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), 4U);
 }
 
 TEST_F(ReceiverTest, AnswersNobodyWithAnAddressOfTheOtherFamily) {
@@ -356,6 +385,9 @@ TEST_F(ReceiverTest, GivesUpOnAPeerThatDoesNotAcknowledgeTheEnd) {
     now_ = milliseconds(1000 * second);
     receiver_.advance(now_);
     static_cast<void>(replies_of(receiver_, now_));
+    if (second == 100) {
+      EXPECT_EQ(receiver_.connections(), 1U) << "R2 is at least 100 s (RFC 9293, 3.8.3)";
+    }
   }
   EXPECT_EQ(receiver_.connections(), 0U);
 }
