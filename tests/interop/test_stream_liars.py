@@ -305,6 +305,47 @@ class Receiver(LiarCase):
         self.assertEqual(sorted(self.outputs().values()), [b"here", b"there"])
         self.assertEqual((report["connections"]["reset"], report["connections"]["finished"]), (1, 1))
 
+    def test_resets_right_behind_bytes(self):
+        """Each connection ends in the burst that its bytes come in, and others are served behind it."""
+        ports = (41_000, 41_001, 41_002)
+        program = self.listener("--output", "out")
+        peer = self.peer()
+        peer.ask()
+        for port in ports:
+            theirs = self.open(peer, options(mss=1460), port)
+            program.signal(signal.SIGSTOP)
+            try:
+                peer.send(port, PORT, INITIAL + 1, theirs, ACK | PSH, b"here")
+                peer.send(port, PORT, INITIAL + 5, 0, RST)
+            finally:
+                program.signal(signal.SIGCONT)
+            peer.ask()  # what is behind the burst is answered when it was taken
+        theirs = self.open(peer, options(mss=1460))
+        peer.send(40_000, PORT, INITIAL + 1, theirs, ACK | PSH, b"there")
+        self.acknowledged(peer, 5)
+        self.end(peer, theirs, 5)
+        report = self.stopped(program)
+        self.assertEqual(sorted(self.outputs().values()), [b"here"] * len(ports) + [b"there"])
+        self.assertEqual((report["connections"]["reset"], report["connections"]["finished"]), (len(ports), 1))
+
+    def test_forges_a_syn_while_another_peer_opens(self):
+        program = self.listener("--output", "out")
+        peer = self.peer()
+        peer.ask()
+        peer.send(40_000, PORT, INITIAL, 0, SYN, extra=options(mss=1460))
+        answer = peer.segment(lambda segment: segment.has(SYN | ACK) and segment.destination == 40_000)
+        theirs = answer.sequence + 1
+        peer.send(40_000, PORT, 0x12345678, 0, SYN, extra=options(mss=1460))
+        challenge = peer.segment(lambda segment: segment.destination == 40_000)
+        self.assertEqual(
+            (challenge.flags, challenge.sequence, challenge.acknowledgement), (ACK, theirs & MASK, INITIAL + 1)
+        )
+        peer.send(40_000, PORT, INITIAL + 1, theirs, ACK | PSH, b"here")
+        self.acknowledged(peer, 4)
+        self.end(peer, theirs, 4)
+        self.stopped(program)
+        self.assertEqual(list(self.outputs().values()), [b"here"])
+
     def test_offers_what_none_has(self):
         for port, extra in ((40_000, options(mss=0, scale=15)), (40_001, options(mss=1, scale=255, selective=True))):
             with self.subTest(port):

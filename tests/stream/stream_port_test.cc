@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -227,6 +228,42 @@ TEST_P(StreamPorts, AcknowledgesTwoSegmentsAtOnce) {
   const stream::ReceiverCounters& counters = ours_->queue().receiver().counters();
   EXPECT_EQ(counters.acknowledgements.get(), 1U);
   EXPECT_EQ(counters.lane_acknowledgements.get(), acknowledges(GetParam()) ? 1U : 0U);
+}
+
+TEST_P(StreamPorts, GoesOnForMinutesBehindBytesAndAResetInOneBurst) {
+  resolve();
+  stream::StreamReceiver& receiver = ours_->queue().receiver();
+  give_segment(1, packet::kTcpSyn, 100, 0);
+  turn();
+  std::vector<RawFrame> replies = take();
+  ASSERT_EQ(replies.size(), 1U);
+  const std::uint32_t ours = tcp_of(replies[0]).sequence + 1;
+  give_segment(1, packet::kTcpAck, 101, ours);
+  turn();
+  const RawFrame payload(100, 7);
+  give_segment(1, packet::kTcpAck, 101, ours, payload);
+  give_segment(1, packet::kTcpRst, 201, 0);
+  turn();
+  std::optional<stream::StreamEvent> last;
+  while (const auto event = receiver.poll()) last = event;
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->state, stream::ConnectionState::reset);
+  EXPECT_EQ(last->readable, payload.size());
+  receiver.close(last->connection, now_);
+  turn();
+  ASSERT_EQ(receiver.next_deadline().value, std::numeric_limits<std::int64_t>::max()) << "no connection is left";
+  give_segment(2, packet::kTcpSyn, 100, 0);  // its handshake is never finished: it is given up after 255 s
+  turn();
+  for (int second = 0; second < 300; ++second) {
+    now_.value += 1'000'000'000;  // a lane's thread has far less: it is not asked whether it hangs
+    (void)ours_->queue().receive(now_);
+    (void)ours_->queue().send(now_);
+    (void)take();
+  }
+  EXPECT_EQ(receiver.connections(), 0U);
+  give(arp_request());
+  turn();
+  EXPECT_EQ(take().size(), 1U) << "neighbours are answered";
 }
 
 TEST_P(StreamPorts, DropsFramesOfOtherVlansByName) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // warpline_stream_sim --seeds A..B: scenarios of everything, and which of them fail; --queues A..B: the same with every
-// receiver's frames taken out of queues; --seed N, --queued N: one, told of.
+// receiver's frames taken out of queues; --seed N, --queued N: one, told of. --places A..B, --place N: many connections
+// at the few places of a receiver, in all paths.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "places/places_run.h"
 #include "simulation.h"
 
 namespace warpline::stream {
@@ -21,9 +23,27 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-bool run_one(std::uint64_t seed, bool queues, bool tell) {
+enum class Kind : std::uint8_t { wires, queues, places };
+
+bool run_all_paths(std::uint64_t seed, bool tell) {
+  bool right = true;
+  for (const ReceiverPath path : kReceiverPaths) {
+    const PlacesOutcome outcome = run_places(seed, path);
+    if (tell || !outcome.failure.empty()) {
+      fmt::print("seed {}, {}: {} connections, {} bytes\n", seed, name_of(path), outcome.opened, outcome.bytes);
+    }
+    if (outcome.failure.empty()) continue;
+    fmt::print("  FAILED {}\n", outcome.failure);
+    right = false;
+  }
+  std::fflush(stdout);
+  return right;
+}
+
+bool run_one(std::uint64_t seed, Kind kind, bool tell) {
+  if (kind == Kind::places) return run_all_paths(seed, tell);
   StreamScenario scenario = draw_stream_scenario(seed);
-  if (queues) scenario.lane = scenario.lane_queues = true;
+  if (kind == Kind::queues) scenario.lane = scenario.lane_queues = true;
   const StreamOutcome outcome = run(scenario);
   if (tell || !outcome.failures.empty()) {
     fmt::print("{}  {} frames, {} segments again, {} timeouts, {:.3f} s of virtual time\n", describe(scenario),
@@ -39,22 +59,26 @@ int main(int count, char** words) {
   constexpr int kVerification = 4;
   const std::string_view what = count == 3 ? words[1] : "";
   const std::string_view range = count == 3 ? words[2] : "";
-  const bool queues = what.starts_with("--queue");
-  if (what == "--seed" || what == "--queued") {
-    if (const auto seed = number(range)) return run_one(*seed, queues, true) ? 0 : kVerification;
+  Kind kind = Kind::wires;
+  if (what.starts_with("--queue")) kind = Kind::queues;
+  if (what.starts_with("--place")) kind = Kind::places;
+  if (what == "--seed" || what == "--queued" || what == "--place") {
+    if (const auto seed = number(range)) return run_one(*seed, kind, true) ? 0 : kVerification;
   }
-  if (what == "--seeds" || what == "--queues") {
+  if (what == "--seeds" || what == "--queues" || what == "--places") {
     const std::size_t dots = range.find("..");
     const auto first = number(range.substr(0, dots));
     const auto last = dots == std::string_view::npos ? std::nullopt : number(range.substr(dots + 2));
     if (first && last && *first <= *last) {
       std::uint64_t failed = 0;
-      for (std::uint64_t seed = *first; seed <= *last; ++seed) failed += run_one(seed, queues, false) ? 0 : 1;
+      for (std::uint64_t seed = *first; seed <= *last; ++seed) failed += run_one(seed, kind, false) ? 0 : 1;
       fmt::print("{} seeds, {} failed\n", *last - *first + 1, failed);
       return failed == 0 ? 0 : kVerification;
     }
   }
-  fmt::print(stderr, "usage: warpline_stream_sim --seed N | --seeds A..B | --queued N | --queues A..B\n");
+  fmt::print(stderr,
+             "usage: warpline_stream_sim --seed N | --seeds A..B | --queued N | --queues A..B | --place N | "
+             "--places A..B\n");
   return kUsage;
 }
 

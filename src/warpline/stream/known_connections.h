@@ -48,6 +48,18 @@ class KnownConnections {
     return SynOptions{(options & 1) != 0, (options & 2) != 0, (options & 4) != 0};
   }
 
+  /// Whether the caller is the first to open the connection of a handshake that was answered by a cookie: all receivers
+  /// accept it. After so many further connections that two of them fall on one place, the older one counts as ended.
+  [[nodiscard]] bool open_by_cookie(std::uint64_t hash, std::uint32_t peer_initial, std::uint32_t own_initial) {
+    const std::uint64_t opened = word(hash, peer_initial, own_initial);
+    return by_cookie(hash).exchange(opened, std::memory_order_relaxed) != opened;
+  }
+  /// The connection has ended, if a cookie opened it: the same handshake may open another one.
+  void end_cookie(std::uint64_t hash, std::uint32_t peer_initial, std::uint32_t own_initial) {
+    std::uint64_t opened = word(hash, peer_initial, own_initial);
+    by_cookie(hash).compare_exchange_strong(opened, 0, std::memory_order_relaxed);
+  }
+
  private:
   static constexpr std::size_t kPlaces = std::size_t{1} << 16;
   static constexpr unsigned kOptions = 32;  ///< their place in the word of a handshake, above our number
@@ -60,10 +72,12 @@ class KnownConnections {
   }
   [[nodiscard]] std::atomic<std::uint64_t>& handshake(std::uint64_t hash) { return handshakes_[hash & (kPlaces - 1)]; }
 
+  [[nodiscard]] std::atomic<std::uint64_t>& by_cookie(std::uint64_t hash) { return cookies_[hash & (kPlaces - 1)]; }
   [[nodiscard]] std::atomic<std::uint32_t>& place(std::uint64_t hash) { return counts_[hash & (kPlaces - 1)]; }
 
   std::array<std::atomic<std::uint32_t>, kPlaces> counts_{};
   std::array<std::atomic<std::uint64_t>, kPlaces> handshakes_{};
+  std::array<std::atomic<std::uint64_t>, kPlaces> cookies_{};  ///< of connections that a cookie opened
 };
 
 }  // namespace warpline::stream

@@ -28,7 +28,7 @@ struct ReceiverSettings {
   std::array<std::uint8_t, 16> secret{};  ///< random, and known to nobody else: for sequence numbers and cookies
 
   Nanos delayed_acknowledgement{
-      40'000'000};  ///< how long an acknowledgement may wait: at most 500 ms (RFC 9293, 3.8.6.3)
+      40'000'000};  ///< how long an acknowledgement may wait: less than 500 ms (RFC 9293, 3.8.6.3)
   Nanos first_retransmission{1'000'000'000};  ///< of a SYN or FIN of ours; doubles each time (RFC 6298)
   std::uint32_t retransmissions = 7;          ///< of these before a connection is given up, up to 255: over 3 minutes
   Nanos keepalive_idle{};                     ///< silence after which the peer is asked for a sign of life; 0: never

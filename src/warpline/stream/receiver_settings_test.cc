@@ -27,7 +27,9 @@ TEST(ReceiverSettingsTest, AreRefusedWhereTheyMakeNoSense) {
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.connections = 0; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ring_bytes = 100'000; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ring_bytes = 32 << 10; }));
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.delayed_acknowledgement = milliseconds(501); }));
+  // RFC 9293, 3.8.6.3: less than 0.5 seconds.
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.delayed_acknowledgement = milliseconds(500); }));
+  EXPECT_FALSE(refused([](ReceiverSettings& s) { s.delayed_acknowledgement = milliseconds(499); }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.secret = {}; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.first_retransmission = Nanos{0}; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.retransmissions = 256; }));

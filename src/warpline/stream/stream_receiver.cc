@@ -31,9 +31,9 @@ Result<void> check(const ReceiverSettings& settings) {
     return wrong("cannot use that `ring_bytes`", "places are found by masks, and windows have 30 bits",
                  "use a power of two from 64 KiB to 1 GiB");
   }
-  if (settings.delayed_acknowledgement.value < 0 || settings.delayed_acknowledgement.value > 500'000'000) {
+  if (settings.delayed_acknowledgement.value < 0 || settings.delayed_acknowledgement.value >= 500'000'000) {
     return wrong("cannot use that `delayed_acknowledgement`", "peers wait for it (RFC 9293, 3.8.6.3)",
-                 "use 0 to 500 ms");
+                 "use 0 to 499 ms");
   }
   if (settings.first_retransmission.value <= 0) {
     return wrong("cannot use that `first_retransmission`", "it would never end", "use more than 0, such as a second");

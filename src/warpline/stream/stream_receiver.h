@@ -126,7 +126,8 @@ class StreamReceiver {
   /// Ends a connection, whose name is void from now on. One whose bytes all came is closed in order; any other one is
   /// aborted by a reset, so that the peer does not believe that what it sent was read.
   void close(ConnectionId connection, Nanos now);
-  /// Ends a connection by a reset, also one whose bytes all came: for who could not make use of them.
+  /// Ends a connection by a reset, also one whose bytes all came: for who could not make use of them. Resets wait for
+  /// next_reply(): as many as there may be connections at once.
   void abort(ConnectionId connection, Nanos now);
   /// Returns where consumers find what the lane takes, and say what they have released (ReceiverSettings::consumers).
   /// They end before the receiver does. A connection that is closed or aborted stays there until its consumer has

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "warpline/base/random.h"
@@ -58,6 +60,67 @@ TEST_F(ReceiverTest, ChallengesASynInsideAConnection) {
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
 }
 
+/// RFC 9293, 3.10.7.4, first: what is not acceptable is answered by <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>.
+TEST_F(ReceiverTest, ChallengesForgedSegmentsWhileOpening) {
+  const std::pair<const char*, const char*> addresses[] = {{"10.0.0.1", "10.0.0.2"}, {"fd00::1", "2001:db8::7"}};
+  constexpr std::uint32_t kOutside[] = {0xdead'beef, 0x8000'0000, 0x7fff'ffff, 65'536, 0xffff'fffe};
+  constexpr std::uint8_t kFlags[] = {packet::kTcpSyn, packet::kTcpSyn | packet::kTcpAck, packet::kTcpAck};
+  for (const auto& [ours, theirs] : addresses) {
+    for (const std::uint32_t initial : {7U, 0x7fff'fff0U, 0x8000'0000U, 0xffff'ffffU}) {
+      for (const std::uint8_t flags : kFlags) {
+        ReceiverSettings settings = small_settings();
+        settings.address = *parse_ip(ours);
+        receiver_ = receiver_with(settings);
+        Peer peer(receiver_, 40000, initial);
+        peer.header().destination = settings.address;
+        peer.header().source = *parse_ip(theirs);
+        peer.send_syn(now_);
+        const std::vector<Reply> first = replies_of(receiver_, now_);
+        ASSERT_EQ(first.size(), 1U);
+        peer.acknowledgement = first[0].tcp().sequence + 1;
+        peer.echo = first[0].timestamp;
+        for (const std::uint32_t offset : kOutside) {
+          now_.value += 200'000'000;
+          peer.send_raw(peer.sequence(offset), flags, {}, now_);
+          const std::vector<Reply> replies = replies_of(receiver_, now_);
+          ASSERT_EQ(replies.size(), 1U) << initial << ' ' << offset;
+          EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
+          EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
+          EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
+          peer.send_raw(peer.sequence(offset), flags, {}, now_);
+          EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "too soon after the other (RFC 5961, 7)";
+        }
+        peer.send(0, 100, now_);
+        const auto event = receiver_.poll();
+        ASSERT_TRUE(event) << "the handshake goes on";
+        EXPECT_EQ(consume(receiver_, event->connection), 100U);
+      }
+    }
+  }
+}
+
+TEST_F(ReceiverTest, ForgetsAHandshakeByAnExactResetOnly) {
+  Peer peer(receiver_, 40000, 0xffff'fff0);
+  peer.send_syn(now_);
+  const std::vector<Reply> first = replies_of(receiver_, now_);
+  ASSERT_EQ(first.size(), 1U);
+  for (const std::uint32_t offset : {0xffff'ffffU, 65'535U, 0x8000'0000U}) {  // RFC 9293, 3.10.7.4, second: silently
+    now_.value += 200'000'000;
+    peer.send_raw(peer.sequence(offset), packet::kTcpRst, {}, now_);
+    EXPECT_TRUE(replies_of(receiver_, now_).empty() || offset == 65'535) << offset;
+    EXPECT_EQ(receiver_.connections(), 1U);
+  }
+  now_.value += 200'000'000;
+  peer.send_raw(peer.sequence(1), packet::kTcpRst, {}, now_);  // in the window: challenged
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
+  EXPECT_EQ(receiver_.connections(), 1U);
+  peer.send_raw(peer.sequence(0), packet::kTcpRst, {}, now_);
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
 TEST_F(ReceiverTest, ResetsStrangersSoOftenOnly) {
   ReceiverSettings settings = small_settings();
   settings.resets_per_second = 3;
@@ -90,6 +153,9 @@ TEST_F(ReceiverTest, ForgetsHalfOpenConnections) {
     now_ = milliseconds(1000 * second);
     receiver_.advance(now_);
     syns += replies_of(receiver_, now_).size();
+    if (second == 180) {
+      EXPECT_EQ(receiver_.connections(), 1U) << "a SYN has three minutes (RFC 9293, MUST-23)";
+    }
   }
   EXPECT_EQ(syns, 1U + small_settings().retransmissions);
   EXPECT_EQ(receiver_.connections(), 0U);
@@ -217,6 +283,68 @@ TEST_F(NeighboursTest, GiveUpAHandshakeThatNobodyFinishes) {
   const std::vector<Reply> replies = replies_of(other_, now_);
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_TRUE(replies[0].has(packet::kTcpRst));
+}
+
+TEST_F(NeighboursTest, LeaveAHandshakeToTheOneThatHasAPlace) {
+  std::deque<Peer> others;
+  for (std::uint16_t i = 0; other_.connections() < settings_.connections; ++i) {
+    ASSERT_TRUE(others.emplace_back(other_, static_cast<std::uint16_t>(1000 + i), i).open(now_));
+  }
+  begin();
+  there_.send(0, 0, now_);
+  other_.end_burst(now_);
+  EXPECT_TRUE(replies_of(other_, now_).empty());
+  EXPECT_EQ(other_.connections(), settings_.connections);
+  here_.send(0, 100, now_);
+  const auto opened = receiver_.poll();
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(consume(receiver_, opened->connection), 100U);
+}
+
+/// Both answer SYNs by cookies.
+class NeighboursWithCookies : public NeighboursTest {
+ protected:
+  void SetUp() override {
+    settings_.half_open = 1;
+    for (StreamReceiver* const receiver : {&receiver_, &other_}) {
+      *receiver = receiver_with(settings_);
+      for (const std::uint16_t port : {1000, 1001}) {
+        Peer peer(*receiver, static_cast<std::uint16_t>(port + (receiver == &other_ ? 10 : 0)), 7);
+        peer.send_syn(now_);
+      }
+      (void)replies_of(*receiver, now_);
+      ASSERT_EQ(receiver->counters().cookies.get(), 1U);
+    }
+  }
+};
+
+TEST_F(NeighboursWithCookies, OpenAConnectionOnce) {
+  begin();
+  here_.send(0, 0, now_);
+  const auto opened = receiver_.poll();
+  ASSERT_TRUE(opened);
+  there_.send(0, 100, now_);  // its numbers fit the cookie, too
+  other_.end_burst(now_);
+  EXPECT_EQ(other_.counters().opened.get(), 0U);
+  EXPECT_EQ(other_.counters().get(Disposition::no_connection), 1U);
+  now_.value += 50'000'000;
+  other_.advance(now_);
+  EXPECT_TRUE(replies_of(other_, now_).empty()) << "neither acknowledged nor reset";
+  here_.send(0, 100, now_);
+  EXPECT_EQ(consume(receiver_, opened->connection), 100U);
+}
+
+TEST_F(NeighboursWithCookies, OpenAnotherConnectionOfTheSameNumbers) {
+  begin();
+  here_.send(0, 0, now_);
+  ASSERT_TRUE(receiver_.poll());
+  here_.send_raw(here_.sequence(0), packet::kTcpRst, {}, now_);
+  ASSERT_TRUE(receiver_.poll());
+  begin();  // the same cookie, within its 64 seconds
+  there_.send(0, 100, now_);
+  const auto opened = other_.poll();
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(consume(other_, opened->connection), 100U);
 }
 
 TEST_F(NeighboursTest, SpareNobodyWhoAcknowledgesWhatWasNeverSent) {

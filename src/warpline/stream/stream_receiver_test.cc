@@ -103,8 +103,76 @@ TEST_F(ReceiverTest, TellsHolesAndDuplicatesTheLatestFirst) {
     return std::pair(peer.sequence(begin), peer.sequence(end));
   };
   EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
-  // With timestamps three blocks find place: the duplicate (RFC 2883), then ranges.
-  EXPECT_EQ(replies[0].blocks, (std::vector{block(3000, 3050), block(2000, 2100), block(3000, 3100)}));
+  // With timestamps three blocks find place: the duplicate and the range that it is a part of (RFC 2883, section 4),
+  // then the range that grew last (RFC 2018, section 4).
+  EXPECT_EQ(replies[0].blocks, (std::vector{block(3000, 3050), block(3000, 3100), block(2000, 2100)}));
+}
+
+TEST_F(ReceiverTest, OffersTheLargestScaleThatThereIs) {
+  for (const std::uint64_t ring : {std::uint64_t{1} << 29, std::uint64_t{1} << 30}) {
+    ReceiverSettings settings = small_settings();
+    settings.ring_bytes = ring;
+    settings.connections = 1;
+    settings.discards = true;
+    receiver_ = receiver_with(settings);
+    Peer peer(receiver_, 40000, 7);
+    peer.send_syn(now_);
+    std::vector<Reply> replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(replies[0].scale, 14) << "a peer uses 14 where more is offered (RFC 7323, 2.3)";
+    peer.acknowledgement = replies[0].tcp().sequence + 1;
+    peer.echo = replies[0].timestamp;
+    peer.send(0, 1, now_, packet::kTcpAck | packet::kTcpFin);
+    receiver_.end_burst(now_);
+    replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(window_of(replies[0], 14), std::min(ring - (1 << 14), std::uint64_t{0xffff} << 14));
+  }
+}
+
+TEST_F(ReceiverTest, AcknowledgesEverySecondSegmentAlsoWithoutAScale) {
+  ReceiverSettings settings = small_settings();
+  settings.ring_bytes = 4 << 20;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  peer.offers_options = false;
+  const ConnectionId id = open(peer);
+  constexpr std::uint32_t kSegments = 1000;
+  std::size_t acknowledgements = 0;
+  for (std::uint32_t i = 0; i < kSegments; ++i) {
+    peer.send(std::uint64_t{i} * 1460, 1460, now_);
+    receiver_.end_burst(now_);
+    EXPECT_EQ(consume(receiver_, id), 1460U);
+    acknowledgements += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(acknowledgements, kSegments / 2);  // RFC 9293, SHLD-19
+}
+
+TEST_F(ReceiverTest, OpensAWindowWithoutAScaleThatWasClosed) {
+  ReceiverSettings settings = small_settings();
+  settings.ring_bytes = 256 << 10;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  peer.offers_options = false;
+  const ConnectionId id = open(peer);
+  std::uint64_t sent = 0;
+  for (std::uint64_t end = 65'535; sent < end;) {
+    for (; sent < end; sent += std::min<std::uint64_t>(1024, end - sent)) {
+      peer.send(sent, static_cast<std::uint32_t>(std::min<std::uint64_t>(1024, end - sent)), now_);
+    }
+    receiver_.end_burst(now_);
+    const std::vector<Reply> replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U);
+    ASSERT_EQ(replies[0].tcp().acknowledgement, peer.sequence(sent));
+    end = sent + replies[0].tcp().window;
+  }
+  EXPECT_GT(sent + 1460, settings.ring_bytes);
+  ASSERT_TRUE(receiver_.release(id, 1000));
+  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "less than a segment";
+  ASSERT_TRUE(receiver_.release(id, 99'000));
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().window, 65'535);
 }
 
 TEST_F(ReceiverTest, ClosesTheWindowAndOpensItAgain) {
@@ -185,14 +253,43 @@ TEST_F(ReceiverTest, TellsHowFarUrgentBytesGo) {
   EXPECT_EQ(consume(receiver_, id), 300U);  // in their place among the others
 }
 
+/// RFC 9293, 3.9.2.3 (MUST-57, MUST-63), with the addresses of RFC 1122, 3.2.1.3, and RFC 4291, 2.5 to 2.7.
 TEST_F(ReceiverTest, AnswersNobodyWhoIsNoHost) {
-  for (const std::uint8_t first : {0, 127, 224, 255}) {
-    Peer peer(receiver_, 40000, 7);
-    peer.header().source = Ipv4Address{{first, 0, 0, 1}};
-    peer.send_syn(now_);
+  const std::pair<const char*, std::vector<const char*>> families[] = {
+      {"10.0.0.1",
+       {"0.0.0.0", "0.0.0.1", "127.0.0.1", "127.255.255.254", "224.0.0.1", "239.255.255.255", "240.0.0.1",
+        "255.255.255.255", "10.0.0.1"}},
+      {"fd00::1", {"::", "::1", "ff02::1", "ff0e::7", "fd00::1"}},
+  };
+  constexpr std::uint8_t kFlags[] = {packet::kTcpSyn, packet::kTcpAck, packet::kTcpSyn | packet::kTcpAck,
+                                     packet::kTcpFin | packet::kTcpAck};
+  for (const auto& [ours, nobodies] : families) {
+    ReceiverSettings settings = small_settings();
+    settings.address = *parse_ip(ours);
+    receiver_ = receiver_with(settings);
+    std::uint64_t sent = 0;
+    const auto send = [&](const IpAddress& source, const IpAddress& destination) {
+      Peer peer(receiver_, 40000, 7);
+      peer.header().source = source;
+      peer.header().destination = destination;
+      for (const std::uint16_t port : {testing::kPort, std::uint16_t{9}}) {
+        peer.header().tcp.destination_port = port;
+        for (const std::uint8_t flags : kFlags) {
+          peer.send_raw(7, flags, {}, now_);
+          ++sent;
+        }
+      }
+      receiver_.end_burst(now_);
+      EXPECT_TRUE(replies_of(receiver_, now_).empty()) << to_string(source) << " to " << to_string(destination);
+    };
+    for (const char* const nobody : nobodies) send(*parse_ip(nobody), settings.address);
+    const bool v4 = std::holds_alternative<Ipv4Address>(settings.address);
+    for (const char* const group : {v4 ? "224.0.0.1" : "ff02::1", v4 ? "255.255.255.255" : "ff0e::7"}) {
+      send(*parse_ip(v4 ? "10.0.0.2" : "fd00::2"), *parse_ip(group));
+    }
+    EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), sent);
+    EXPECT_EQ(receiver_.connections(), 0U);
   }
-  EXPECT_TRUE(replies_of(receiver_, now_).empty());
-  EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), 4U);
 }
 
 TEST_F(ReceiverTest, AnswersNobodyWithAnAddressOfTheOtherFamily) {
@@ -288,6 +385,9 @@ TEST_F(ReceiverTest, GivesUpOnAPeerThatDoesNotAcknowledgeTheEnd) {
     now_ = milliseconds(1000 * second);
     receiver_.advance(now_);
     static_cast<void>(replies_of(receiver_, now_));
+    if (second == 100) {
+      EXPECT_EQ(receiver_.connections(), 1U) << "R2 is at least 100 s (RFC 9293, 3.8.3)";
+    }
   }
   EXPECT_EQ(receiver_.connections(), 0U);
 }

@@ -113,12 +113,13 @@ class LaneBurstWork {
     }
   }
 
-  /// The bytes are there: that they can be read is said first to consumers on the GPU, then to the host.
+  /// The bytes are there: that they can be read is said first to consumers on the GPU, then to the host. The release
+  /// also covers what other threads have written before the barrier, whose fences are not this thread's.
   __device__ void publish_reach() {
     for (std::uint32_t i = threadIdx.x; i < burst_.touched_count; i += blockDim.x) {
       const std::uint32_t index = burst_.touched[i];
-      cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(lane_.board.places[index].reach)
-          .store(LaneView::reach_word(lane_.connections[index].state), cuda::memory_order_relaxed);
+      cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(lane_.board.places[index].reach)
+          .store(LaneView::reach_word(lane_.connections[index].state), cuda::memory_order_release);
     }
   }
 

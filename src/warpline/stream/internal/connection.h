@@ -2,18 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "warpline/base/time/pacing_wheel.h"
 #include "warpline/base/units.h"
+#include "warpline/stream/internal/never.h"
 #include "warpline/stream/internal/receive_state.h"
 #include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/segment_reading.h"
 #include "warpline/stream/stream_events.h"
 
 namespace warpline::stream {
-
-inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
 
 /// Lets ten challenges a second out for one connection: who is asked by an acknowledgement of what is true answers
 /// right, if it sent what was odd itself (RFC 5961), and nobody learns of one connection by another (section 7).
@@ -55,6 +53,7 @@ struct Connection {
   bool written = false;       ///< its reply is the one that its lane wrote last
   bool wants_probe = false;   ///< the peer is to be asked for a sign of life
   bool on_board = false;      ///< a consumer may read it
+  bool at_lane = false;       ///< an order that adds it was sent to the lane
   bool consumed_all = false;  ///< its consumer is through with it
   bool end_awaited = false;   ///< and has seen its end, of which a record of the lane's will tell
   std::uint8_t attempts = 0;  ///< retransmissions of our SYN or FIN so far
@@ -87,6 +86,10 @@ struct Connection {
     wants_reply = before.wants_reply;
   }
 
+  /// Whether it has ends in the table, segments of its peer and timers. All other phases have neither.
+  [[nodiscard]] bool is_linked() const {
+    return phase == Phase::syn_received || phase == Phase::established || phase == Phase::last_ack;
+  }
   /// Returns the next sequence number that we would send.
   [[nodiscard]] std::uint32_t send_next() const { return peer.sequence + (phase == Phase::last_ack ? 1 : 0); }
 };

@@ -21,6 +21,7 @@ std::uint64_t secret_word(const ReceiverSettings& settings, std::uint64_t purpos
 
 constexpr Nanos kWheelTick{1'000'000};
 constexpr std::int64_t kLongestRetransmission = 120'000'000'000;  ///< ns; at least 60 s by RFC 6298, 2.5
+constexpr std::uint8_t kLargestScale = 14;                        ///< RFC 7323, 2.3: peers take a larger one for this
 
 }  // namespace
 
@@ -41,7 +42,7 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::shared_ptr<con
       events_(settings.connections),
       replies_(settings.connections),
       written_(settings.lane_acknowledges && lane && lane->queues() == nullptr ? settings.connections : 0),
-      strangers_(kStrangerReplies, settings.resets_per_second, now),
+      strangers_(kStrangerReplies, settings.resets_per_second, now, settings.connections),
       cookies_until_{now.value - 1} {
   if (lane && lane->queues() != nullptr) {
     link_ = &queues_.emplace(std::move(lane));
@@ -50,7 +51,7 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::shared_ptr<con
   }
   stores_ = !link_ && !settings.discards;
   rings_ = link_ ? link_->rings() : ring_memory_->ring(0);
-  while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;
+  while (settings_.ring_bytes >> scale_ > 0xffff && scale_ < kLargestScale) ++scale_;
 }
 
 Result<void> ReceiverCore::start() {
@@ -119,8 +120,10 @@ void ReceiverCore::consume(Connection& connection, std::uint64_t bytes) {
   // The peer is told when that at least doubles what it may send, and is worth a segment (RFC 9293, 3.8.6.2.2).
   const std::uint64_t announced = connection.peer.announced;
   const std::uint64_t left = announced - std::min(announced, state.next);
-  const std::uint64_t free = state.window_end - state.next;
-  if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= own_.opening) want_reply(connection);
+  // Without a scale the field holds less than the ring does.
+  const std::uint64_t largest = std::min(settings_.ring_bytes, std::uint64_t{0xffff} << connection.peer.scale);
+  const std::uint64_t free = std::min(state.window_end - state.next, largest);
+  if (left < largest / 2 && free >= 2 * left && free - left >= own_.opening) want_reply(connection);
   // All that the peer had for now is read: it may wait for nothing but the acknowledgement.
   if (state.pushed && connection.consumed == state.next && state.acknowledged != state.next) want_reply(connection);
 }
@@ -168,7 +171,7 @@ Nanos ReceiverCore::next_due(const Connection& connection) const {
 }
 
 void ReceiverCore::arm(Connection& connection, Nanos at) {
-  if (at >= connection.timer_at) return;
+  if (at >= connection.timer_at || !connection.is_linked()) return;
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
   connection.timer = wheel_.schedule(table_.index_of(connection), at);
   connection.timer_at = at;
@@ -178,7 +181,7 @@ void ReceiverCore::advance(Nanos now) {
   wheel_.advance(now, [&](std::uint32_t index) {
     Connection& connection = table_[index];
     connection.timer_at = kNever;
-    do_what_is_due(connection, now);
+    if (connection.is_linked()) do_what_is_due(connection, now);
   });
 }
 
@@ -213,12 +216,17 @@ void ReceiverCore::do_what_is_due(Connection& connection, Nanos now) {
   if (due != kNever) arm(connection, due);
 }
 
-/// The connection ends; the application finds what had come until it closes it.
-void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
+/// The connection has no ends and no timer any more. The caller sets its phase to one that is not linked.
+void ReceiverCore::unlink(Connection& connection) {
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
-  connection.timer_at = kNever;
+  connection.timer_at = connection.acknowledge_at = connection.retransmit_at = kNever;
   table_.unlink(connection);
   tell_others(connection, false);
+}
+
+/// The connection ends; the application finds what had come until it closes it.
+void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
+  unlink(connection);
   connection.phase = Phase::over;
   change_lane(connection);
   connection.state = state;
@@ -226,21 +234,21 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
 }
 
 void ReceiverCore::remove(Connection& connection) {
-  if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
   if (connection.phase == Phase::syn_received) --half_open_;
   if (connection.offered) static_cast<void>(claim_own(connection));
-  tell_others(connection, false);
+  unlink(connection);
   change_lane(connection);
-  table_.unlink(connection);
   vacate(connection);
 }
 
 /// The place of a connection that is no longer linked is free, unless a consumer may still read it: then it is when the
-/// consumer is through and the lane has taken the name from the board (see let_go()).
+/// consumer is through and the lane has taken the name from the board (see let_go()). Consumers never see a connection
+/// that ends before the lane is told of it.
 void ReceiverCore::vacate(Connection& connection) {
-  if (connection.on_board) {
+  if (connection.on_board && connection.at_lane) {
     connection.phase = Phase::leaving;
   } else {
+    connection.on_board = false;
     table_.release(connection);
   }
 }

@@ -2,17 +2,19 @@
 #pragma once
 
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
 #include "warpline/stream/internal/key_places.h"
+#include "warpline/stream/internal/never.h"
 #include "warpline/stream/internal/segment_reading.h"
 
 namespace warpline::stream {
 
 /// Connections by their ends. Memory is taken by the constructor alone; one thread. `Connection` has `key`,
-/// `generation`, `next_free`, a `phase` that may be Phase::free, and renew(key), which makes it as new but for its
-/// generation and what queues hold of it.
+/// `generation`, `next_free`, a `phase` that may be Phase::free, `timer_at`, which is kNever unless a timer is armed,
+/// and renew(key), which makes it as new but for its generation and what queues hold of it.
 template <typename Connection>
 class ConnectionTable {
  public:
@@ -53,8 +55,9 @@ class ConnectionTable {
   /// Forgets the ends of a connection: they may have another one. It keeps its place until release().
   void unlink(const Connection& connection) { by_ends().erase(index_of(connection), key_of()); }
 
-  /// Frees the place of a connection that is no longer linked; its name is void.
+  /// Frees the place of a connection that is no longer linked and has no timer; its name is void.
   void release(Connection& connection) {
+    assert(connection.timer_at == kNever);
     connection.phase = Connection::Phase::free;
     ++connection.generation;
     connection.next_free = free_;

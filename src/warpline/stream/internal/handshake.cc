@@ -21,6 +21,9 @@ bool ReceiverCore::listens_on(std::uint16_t port) const {
 
 ReceiverCore::Outcome ReceiverCore::take_stranger(const SegmentReading& segment, const SynOptions& offered,
                                                   FrameRef frame, Nanos now) {
+  // Nobody else has our address: who answered such a segment would talk to itself.
+  const ConnectionKey& ends = segment.key;
+  if (ends.remote[0] == ends.local[0] && ends.remote[1] == ends.local[1]) return Disposition::unrelated;
   if ((segment.flags & packet::kTcpRst) != 0) return Disposition::no_connection;
   if (!listens_on(segment.key.local_port)) {
     reset_stranger(segment, frame, now);
@@ -30,7 +33,11 @@ ReceiverCore::Outcome ReceiverCore::take_stranger(const SegmentReading& segment,
   const bool ack = (segment.flags & packet::kTcpAck) != 0;
   if (syn && !ack) return take_first_syn(segment, offered, frame, now);
   if (!ack) return Disposition::no_acknowledgement;
-  if (const auto agreed = syn ? std::nullopt : claim_handshake(segment)) return take_over(segment, *agreed, frame, now);
+  // Without a place the handshake is not claimed: the receiver that began it may still finish it.
+  const bool may_claim = !syn && table_.size() != table_.capacity();
+  if (const auto agreed = may_claim ? claim_handshake(segment) : std::nullopt) {
+    return take_over(segment, *agreed, frame, now);
+  }
   if (!syn && now <= cookies_until_) return take_cookie(segment, frame, now);
   if (!is_known_elsewhere(segment.key, false)) reset_stranger(segment, frame, now);
   return Disposition::no_connection;
@@ -71,6 +78,12 @@ ReceiverCore::Outcome ReceiverCore::take_cookie(const SegmentReading& segment, F
   const auto agreed = cookies_.check(segment.key, peer_initial, own_initial, now);
   // No reset: behind a first segment that was lost this may be the second of a handshake that is right.
   if (!agreed) return Disposition::wrong_cookie;
+  if (table_.size() == table_.capacity()) return Disposition::no_place;
+  // All receivers behind the address accept the cookie, but only one of them opens the connection. Segments that the
+  // device delivers to another receiver are lost there.
+  const bool is_first =
+      settings_.known == nullptr || settings_.known->open_by_cookie(known_hash(segment.key), peer_initial, own_initial);
+  if (!is_first) return Disposition::no_connection;
   return take_over(segment, *agreed, frame, now);
 }
 
@@ -92,8 +105,8 @@ ReceiverCore::Outcome ReceiverCore::take_over(const SegmentReading& segment, con
   return deliver(*connection, segment, frame, now);
 }
 
-ReceiverCore::Outcome ReceiverCore::take_syn_again(Connection& connection, const SegmentReading& segment,
-                                                   const SynOptions& offered, FrameRef frame, Nanos now) {
+Disposition ReceiverCore::take_syn_again(Connection& connection, const SegmentReading& segment, FrameRef frame,
+                                         Nanos now) {
   if (connection.phase != Phase::syn_received) {
     challenge(connection, now);  // RFC 5961, section 4
     return Disposition::blind_reset;
@@ -103,16 +116,22 @@ ReceiverCore::Outcome ReceiverCore::take_syn_again(Connection& connection, const
     want_reply(connection);
     return Disposition::handled;
   }
-  // Nothing is proven yet: a new SYN begins anew (RFC 9293, 3.10.7.4, fourth, SYN-RECEIVED).
-  remove(connection);
-  return take_stranger(segment, offered, frame, now);
+  // The number is checked first (RFC 9293, 3.10.7.4): anybody can forge a SYN with another one. A peer that has
+  // forgotten the connection resets it when it receives the challenge.
+  const std::int64_t offset = offset_near(0, segment.sequence, connection.receive.initial);
+  if (offset < 0 || offset >= static_cast<std::int64_t>(connection.peer.announced)) {
+    challenge(connection, now);
+    return Disposition::blind_reset;
+  }
+  remove(connection);  // the receiver listens again (fourth); the peer repeats its SYN
+  return Disposition::handled;
 }
 
 ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, const SegmentReading& segment,
                                                      FrameRef frame, Nanos now) {
   const std::int64_t offset = offset_near(0, segment.sequence, connection.receive.initial);
   if (offset < 0 || offset >= static_cast<std::int64_t>(connection.receive.window_end)) {
-    want_reply(connection);
+    challenge(connection, now);
     return Disposition::outside_window;
   }
   if ((segment.flags & packet::kTcpAck) == 0) return Disposition::no_acknowledgement;
@@ -167,7 +186,12 @@ bool ReceiverCore::claim_own(Connection& connection) {
 void ReceiverCore::tell_others(const Connection& connection, bool begins) {
   if (settings_.known == nullptr) return;
   const std::uint64_t hash = known_hash(connection.key);
-  begins ? settings_.known->add(hash) : settings_.known->remove(hash);
+  if (begins) {
+    settings_.known->add(hash);
+  } else {
+    settings_.known->remove(hash);
+    settings_.known->end_cookie(hash, connection.receive.initial - 1, connection.peer.sequence - 1);
+  }
 }
 
 void ReceiverCore::establish(Connection& connection, Nanos now) {

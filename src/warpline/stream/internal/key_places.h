@@ -36,11 +36,14 @@ class KeyPlaces {
     places_[at] = index;
   }
 
-  /// Forgets a connection that is there.
+  /// Removes a connection. Without effect if it is not in the table.
   template <typename KeyOf>
   WARPLINE_HD void erase(std::uint32_t index, const KeyOf& key_of) {
     std::size_t hole = home(key_of(index));
-    while (places_[hole] != index) hole = next(hole);
+    while (places_[hole] != index) {
+      if (places_[hole] == kNone) return;
+      hole = next(hole);
+    }
     // Entries behind that would no longer be found move up (Knuth, volume 3, 6.4, algorithm R).
     for (std::size_t at = next(hole); places_[at] != kNone; at = next(at)) {
       const std::size_t wanted = home(key_of(places_[at]));

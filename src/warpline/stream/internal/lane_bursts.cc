@@ -14,7 +14,8 @@ void ReceiverCore::submit_burst(Nanos now) {
   // What the lane learns is how things stand when the order leaves. So one that is too late does no harm, and a
   // connection that came and went in between is none.
   const auto fill_change = [this](std::uint32_t index, ConnectionChange& change) {
-    const Connection& connection = table_[index];
+    Connection& connection = table_[index];
+    connection.at_lane |= is_the_lanes(connection);
     const ReceiveState& state = connection.receive;
     change = {.connection = index,
               .generation = connection.generation,

@@ -48,7 +48,7 @@ ReceiverCore::Outcome ReceiverCore::take(FrameRef frame, bool checksums_are_righ
   Connection* const connection = table_.find(segment.key);
   if (connection == nullptr) return take_stranger(segment, offered, frame, now);
   if ((segment.flags & packet::kTcpRst) != 0) return take_reset(*connection, segment, now);
-  if ((segment.flags & packet::kTcpSyn) != 0) return take_syn_again(*connection, segment, offered, frame, now);
+  if ((segment.flags & packet::kTcpSyn) != 0) return take_syn_again(*connection, segment, frame, now);
   if (connection->phase == Phase::syn_received) return finish_handshake(*connection, segment, frame, now);
   return deliver(*connection, segment, frame, now);
 }
@@ -120,7 +120,7 @@ ReceiverCore::Outcome ReceiverCore::take_reset(Connection& connection, const Seg
   if (offset != static_cast<std::int64_t>(expected)) {
     const bool in_window =
         offset > static_cast<std::int64_t>(expected) && offset < static_cast<std::int64_t>(state.window_end);
-    if (in_window && connection.phase != Phase::syn_received) challenge(connection, now);
+    if (in_window) challenge(connection, now);
     return Disposition::blind_reset;
   }
   if (connection.phase == Phase::established && connection.state == ConnectionState::open) {
@@ -153,6 +153,8 @@ void ReceiverCore::acknowledge_touched(Nanos now) {
     Connection& connection = table_[touched_.pop()];
     if (!connection.touched) continue;
     connection.touched = false;
+    // A reset, or the acknowledgement of our FIN, may have ended it in the same burst.
+    if (!connection.is_linked()) continue;
     const ReceiveState& state = connection.receive;
     if (wants_acknowledgement(state)) {
       queue_reply(connection);

@@ -113,8 +113,8 @@ class ReceiverCore {
   [[nodiscard]] Disposition take_first_syn(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
                                            Nanos now);
   [[nodiscard]] Outcome take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now);
-  [[nodiscard]] Outcome take_syn_again(Connection& connection, const SegmentReading& segment, const SynOptions& offered,
-                                       FrameRef frame, Nanos now);
+  [[nodiscard]] Disposition take_syn_again(Connection& connection, const SegmentReading& segment, FrameRef frame,
+                                           Nanos now);
   [[nodiscard]] std::optional<SynOptions> claim_handshake(const SegmentReading& segment);
   [[nodiscard]] Outcome take_over(const SegmentReading& segment, const SynOptions& agreed, FrameRef frame, Nanos now);
   [[nodiscard]] bool claim_own(Connection& connection);
@@ -139,6 +139,7 @@ class ReceiverCore {
   void arm(Connection& connection, Nanos at);
   void do_what_is_due(Connection& connection, Nanos now);
   void consume(Connection& connection, std::uint64_t bytes);
+  void unlink(Connection& connection);
   void end_by(Connection& connection, ConnectionState state);
   void remove(Connection& connection);
   void vacate(Connection& connection);

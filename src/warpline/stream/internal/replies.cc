@@ -34,11 +34,14 @@ void ReceiverCore::want_event(Connection& connection) {
 }
 
 void ReceiverCore::challenge(Connection& connection, Nanos now) {
-  if (connection.challenges.may_challenge(now)) {
+  bool challenged = connection.challenges.may_challenge(now);
+  if (challenged && connection.phase == Phase::syn_received) {
+    // No SYN again: an acknowledgement of what is awaited (RFC 9293, 3.10.7.4, first).
+    challenged = strangers_.push(acknowledge(connection.key, connection.receive, connection.peer, own_, now));
+  } else if (challenged) {
     want_reply(connection);
-  } else {
-    counters_.refused_replies.add(1);
   }
+  if (!challenged) counters_.refused_replies.add(1);
 }
 
 void ReceiverCore::reset_stranger(const SegmentReading& segment, FrameRef frame, Nanos now) {
@@ -55,7 +58,7 @@ void ReceiverCore::reset_peer(const Connection& connection, Nanos now) {
   answer.tcp.acknowledgement = state.expected();
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
   if (state.timestamps) OptionWriter(answer.tcp).timestamps(own_.timestamp_at(now), state.timestamp);
-  if (!strangers_.push(answer)) counters_.refused_replies.add(1);
+  if (!strangers_.push_own(answer)) counters_.refused_replies.add(1);
 }
 
 /// The options that the peer did not offer are not answered (RFC 7323, RFC 2018).
@@ -117,9 +120,7 @@ std::uint32_t ReceiverCore::next_reply(std::span<std::uint8_t> out, Nanos now) {
   while (!replies_.empty()) {
     Connection& connection = table_[replies_.pop()];
     connection.wants_reply = false;
-    const bool silent =
-        connection.phase == Phase::free || connection.phase == Phase::over || connection.phase == Phase::leaving;
-    if (silent) continue;
+    if (!connection.is_linked()) continue;
     return connection.written ? take_written(connection, out) : emit(reply_of(connection, now), out.data());
   }
   return 0;

@@ -105,7 +105,8 @@ struct Reply {
   return static_cast<std::uint32_t>(tcp - out) + tcp_length;
 }
 
-/// Appends what came twice, then the range that grew last, then those before it (RFC 2883; RFC 2018, section 4).
+/// Appends what came twice, and the range that it is a part of (RFC 2883, section 4, items 1 and 5), then the range
+/// that grew last, then those before it (RFC 2018, section 4).
 WARPLINE_HD inline void write_blocks(const ReceiveState& state, OptionWriter& options) {
   const std::uint32_t room = options.room_for_blocks();
   const std::uint32_t most = room < ReceiveState::kRecent ? room : ReceiveState::kRecent;
@@ -119,10 +120,12 @@ WARPLINE_HD inline void write_blocks(const ReceiveState& state, OptionWriter& op
     }
     if (count < most) blocks[count++] = range;
   };
-  for (const std::uint64_t offset : state.recent) {
+  const auto add_range_of = [&](std::uint64_t offset) {
     const std::uint32_t i = state.ranges.first_reaching(offset + 1);
     if (i < state.ranges.count() && state.ranges[i].begin <= offset) add(state.ranges[i]);
-  }
+  };
+  if (count != 0) add_range_of(state.duplicate.begin);
+  for (const std::uint64_t offset : state.recent) add_range_of(offset);
   for (std::uint32_t i = 0; i < state.ranges.count() && count < most; ++i) add(state.ranges[i]);
   if (count == 0) return;
   options.begin_blocks(count);

@@ -15,8 +15,9 @@ namespace warpline::stream {
 /// taken by the constructor.
 class StrangerQueue {
  public:
-  StrangerQueue(std::size_t capacity, std::uint32_t a_second, Nanos now)
-      : replies_(capacity), a_second_(a_second), since_(now) {}
+  /// Has room for `capacity` answers to segments, and `own` resets of connections that the application aborts.
+  StrangerQueue(std::size_t capacity, std::uint32_t a_second, Nanos now, std::size_t own = 0)
+      : replies_(capacity + own), capacity_(capacity), a_second_(a_second), since_(now) {}
 
   /// Returns false if so many have been answered in this second that one more is not.
   [[nodiscard]] bool may_answer(Nanos now) {
@@ -29,8 +30,11 @@ class StrangerQueue {
     ++answered_;
     return true;
   }
-  /// Returns false, and the reply is dropped, if there is no room.
-  [[nodiscard]] bool push(const Reply& reply) {
+  /// Adds an answer to a segment. Returns false, and the reply is dropped, if there is no room.
+  [[nodiscard]] bool push(const Reply& reply) { return size_ < capacity_ && push_own(reply); }
+  /// Adds a reset that the application caused, also into the room that answers to segments do not take. Returns false,
+  /// and the reply is dropped, if there is no room.
+  [[nodiscard]] bool push_own(const Reply& reply) {
     if (size_ == replies_.size()) return false;
     replies_[(first_ + size_++) % replies_.size()] = reply;
     return true;
@@ -48,6 +52,7 @@ class StrangerQueue {
   std::vector<Reply> replies_;
   std::size_t first_ = 0;
   std::size_t size_ = 0;
+  std::size_t capacity_;
   std::uint32_t a_second_;
   Nanos since_;
   std::uint32_t answered_ = 0;
