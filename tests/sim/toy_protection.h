@@ -21,6 +21,8 @@ class ToyProtection final : public message::PacketProtection {
 
   explicit ToyProtection(std::uint32_t slots) : slots_(slots) {}
 
+  [[nodiscard]] std::uint32_t max_sessions() const override { return static_cast<std::uint32_t>(slots_.size()); }
+
   bool prove_hello(message::KeyId key, std::span<const std::uint8_t> hello, message::HandshakeProof& proof) override {
     const std::uint64_t sum = digest(key, hello, {});
     for (std::size_t i = 0; i < proof.size(); ++i) proof[i] = static_cast<std::uint8_t>(mix64(sum + i));

@@ -48,7 +48,7 @@ constexpr const char* kIdentity[] = {"getcpu",  "getegid",   "geteuid",   "getgi
                                      "sysinfo", "times",     "uname",     "capget"};
 constexpr const char* kWaiting[] = {"epoll_create", "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2",
                                     "epoll_wait",   "eventfd2",      "pipe2",     "poll",        "ppoll",
-                                    "pselect6",     "select",        "eventfd",   "pipe"};
+                                    "pselect6",     "select",        "eventfd",   "pipe",        "pidfd_open"};
 constexpr const char* kFiles[] = {
     "access",     "close",     "dup",      "dup3",    "faccessat",    "faccessat2", "fadvise64",  "fallocate",
     "fcntl",      "fdatasync", "flock",    "fstat",   "fstatfs",      "fsync",      "ftruncate",  "getcwd",

@@ -4,8 +4,9 @@
 // Messages through `warpline message daemon`, for C and whatever calls C: a client shares memory with the daemon, which
 // has the port. docs/message_daemon.md says how the two talk.
 //
-// A client belongs to one thread at a time, which makes all calls. Calls that do something return WARPLINE_CLIENT_OK or
-// one of the negative codes below; none of them blocks but attach and wait.
+// A client belongs to one thread at a time, which makes all calls, and to the process that attached it: after fork() a
+// child attaches a client of its own, and the daemon drops a client when its process ends. Calls that do something
+// return WARPLINE_CLIENT_OK or one of the negative codes below; none of them blocks but attach and wait.
 
 #include <stddef.h>
 #include <stdint.h>

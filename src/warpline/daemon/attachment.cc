@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,11 @@
 #include <string>
 #include <system_error>
 #include <utility>
+
+// Constants of newer kernel headers (asm-generic/socket.h).
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 namespace warpline::daemon {
 namespace {
@@ -58,13 +64,22 @@ Result<std::unique_ptr<Attachment>> Attachment::make(const ClientLimits& limits,
                                                      int socket) {
   std::unique_ptr<Attachment> made(new Attachment(limits, credentials, socket));
   WARPLINE_CHECK(made->map());
+  made->watch_process();
   return made;
+}
+
+/// A child of the client's process has the socket, too, so that its end does not say that the client has ended.
+void Attachment::watch_process() {
+  socklen_t length = sizeof process_;
+  if (::getsockopt(socket_, SOL_SOCKET, SO_PEERPIDFD, &process_, &length) == 0) return;  // since Linux 6.5
+  process_ = credentials_.process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, credentials_.process, 0)) : -1;
 }
 
 Attachment::~Attachment() {
   if (area_ != nullptr) ::munmap(area_, layout_.bytes);
   if (staging_ != nullptr) ::munmap(staging_, layout_.bytes);
   if (memory_ >= 0) ::close(memory_);
+  if (process_ >= 0) ::close(process_);
   if (socket_ >= 0) ::close(socket_);
 }
 

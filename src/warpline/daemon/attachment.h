@@ -123,6 +123,8 @@ class Attachment {
   [[nodiscard]] const client::AreaFacts& facts() const { return facts_; }
   [[nodiscard]] const ClientCredentials& credentials() const { return credentials_; }
   [[nodiscard]] int socket() const { return socket_; }
+  /// A descriptor that is readable once the client's process has ended; -1: the kernel offers none.
+  [[nodiscard]] int process() const { return process_; }
   [[nodiscard]] std::span<std::uint8_t> memory() { return {area_, layout_.bytes}; }  ///< shared; for tests
 
   std::vector<Call> calls;
@@ -133,6 +135,8 @@ class Attachment {
   std::uint32_t first_waiting = 0;             ///< place of the oldest
   std::uint32_t waiting_count = 0;
   std::uint32_t answers_waiting = 0;  ///< requests in the state `waiting`
+  std::uint32_t next_answer = 0;      ///< slot from which the next turn looks for these
+  bool listens = false;               ///< it has been given codes
   std::uint32_t under_way = 0;        ///< calls, sessions and answers whose ends the endpoint has to tell
   bool leaving = false;               ///< nothing is taken of it any more
   ClientCounters counters;
@@ -142,6 +146,7 @@ class Attachment {
  private:
   Attachment(const ClientLimits& limits, const ClientCredentials& credentials, int socket);
   Result<void> map();
+  void watch_process();
   [[nodiscard]] bool in_bounds(const client::Submission& submission) const;
   [[nodiscard]] std::uint8_t* staging(std::uint64_t room) { return staging_ + room * layout_.room_bytes; }
   /// Completions that the client has not read; nothing: it lies about that.
@@ -151,6 +156,7 @@ class Attachment {
   client::AreaLayout layout_;
   ClientCredentials credentials_;
   int socket_;
+  int process_ = -1;
   int memory_ = -1;                  ///< the area's descriptor, until welcome()
   std::uint8_t* area_ = nullptr;     ///< shared
   std::uint8_t* staging_ = nullptr;  ///< the daemon's own: a room for each call and each answer

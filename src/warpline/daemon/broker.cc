@@ -18,6 +18,7 @@ using message::MessageEvent;
 using State = Attachment::Request::State;
 
 constexpr std::size_t kCodes = 0x10000;
+constexpr std::uint64_t kBytesACode = 2 * sizeof(std::uint16_t);  ///< of the table of owners: read, then written
 
 AreaCompletion completion_of(CompletionKind kind, std::uint64_t tag) {
   AreaCompletion completion;
@@ -35,7 +36,11 @@ std::uint8_t status_of(CallStatus refusal) {
 }  // namespace
 
 Broker::Broker(message::Endpoint& endpoint, const message::EndpointConfig& config, const DaemonSettings& settings)
-    : endpoint_(endpoint), clients_(settings.clients), incoming_(config.max_messages), owners_(kCodes) {}
+    : endpoint_(endpoint),
+      connect_cost_(config.protection != nullptr ? kBytesATurn : 0),
+      clients_(settings.clients),
+      incoming_(config.max_messages),
+      owners_(kCodes) {}
 
 void Broker::attach(Attachment& client) {
   *std::ranges::find(clients_, nullptr) = &client;
@@ -65,7 +70,7 @@ void Broker::leave_all(Nanos now) {
 void Broker::depart(std::uint32_t index, Nanos now) {
   Attachment& client = *clients_[index];
   client.leaving = true;
-  std::ranges::replace(owners_, static_cast<std::uint16_t>(index + 1), std::uint16_t{0});
+  if (client.listens) std::ranges::replace(owners_, static_cast<std::uint16_t>(index + 1), std::uint16_t{0});
   while (client.waiting_count != 0) {
     const MessageEvent event = client.waiting[client.first_waiting];
     client.first_waiting = (client.first_waiting + 1) % static_cast<std::uint32_t>(client.waiting.size());
@@ -148,13 +153,13 @@ bool Broker::serve(std::uint32_t index, Nanos now) {
   return true;
 }
 
-/// Returns the bytes that were copied.
+/// Returns the cost for the client's share of the turn: bytes copied, or work that takes about as long.
 std::uint64_t Broker::do_one(std::uint32_t index, const Submission& submission, Nanos now) {
   Attachment& client = *clients_[index];
   switch (submission.operation) {
     case Operation::connect:
       connect(index, submission, now);
-      return 0;
+      return connect_cost_;
     case Operation::close:
       close(client, submission.session, now);
       return 0;
@@ -167,7 +172,7 @@ std::uint64_t Broker::do_one(std::uint32_t index, const Submission& submission, 
       return 0;
     case Operation::listen:
       listen(index, submission);
-      return 0;
+      return submission.length * kBytesACode;
     case Operation::answer:
       answer(index, submission, now);
       return submission.length;
@@ -247,6 +252,7 @@ void Broker::listen(std::uint32_t index, const Submission& submission) {
   AreaCompletion told = completion_of(CompletionKind::listening, submission.tag);
   if (std::ranges::all_of(codes, [&](std::uint16_t owner) { return owner == 0 || owner == own; })) {
     std::ranges::fill(codes, own);
+    clients_[index]->listens = true;
   } else {
     told.status = client::kInUse;
   }
@@ -285,10 +291,17 @@ void Broker::give_answer(std::uint32_t index, std::uint32_t slot, Nanos now) {
   }
 }
 
+/// Tries some of them, and the next ones in the next turn: a client's share of a turn does not grow with their number.
 void Broker::give_waiting_answers(std::uint32_t index, Nanos now) {
   Attachment& client = *clients_[index];
-  for (std::uint32_t slot = 0; slot < client.requests.size(); ++slot) {
-    if (client.requests[slot].state == State::waiting) give_answer(index, slot, now);
+  const auto slots = static_cast<std::uint32_t>(client.requests.size());
+  int tries = kSubmissionsATurn;
+  for (std::uint32_t i = 0; i < slots && tries != 0 && client.answers_waiting != 0; ++i) {
+    const std::uint32_t slot = client.next_answer;
+    client.next_answer = (slot + 1) % slots;
+    if (client.requests[slot].state != State::waiting) continue;
+    --tries;
+    give_answer(index, slot, now);
   }
 }
 

@@ -90,6 +90,7 @@ class Broker {
   [[nodiscard]] std::uint32_t index_of(const Attachment& client) const;
 
   message::Endpoint& endpoint_;
+  std::uint64_t connect_cost_;  ///< with protection a key pair is drawn: of the client's share of a turn, all
   std::vector<Attachment*> clients_;
   std::uint32_t present_ = 0;
   std::uint32_t first_ = 0;            ///< who is served first in the next turn

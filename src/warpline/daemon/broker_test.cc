@@ -11,6 +11,7 @@
 
 #include "warpline/daemon/raw_client_testing.h"
 #include "warpline/message/loopback_testing.h"
+#include "warpline/message/protection.h"
 #include "warpline/message/two_testing.h"
 
 namespace warpline::daemon {
@@ -397,6 +398,66 @@ TEST(Broker, MoreSettingsThanThereIsMemoryForAreRefused) {
   const auto refused = with_room_for_clients({}, settings);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::usage);
+}
+
+/// Completions of that kind that one turn of the broker publishes.
+std::size_t published_by_a_turn(Side& side, RawClient& client, CompletionKind kind) {
+  (void)client.poll();
+  (void)side.broker.turn(side.net.now);
+  side.broker.notify();
+  return static_cast<std::size_t>(std::ranges::count(client.poll(), kind, &AreaCompletion::kind));
+}
+
+TEST(Broker, ListeningCountsByItsCodesForTheShareOfATurn) {
+  Loopback net(1, {});
+  Side side(net);
+  RawClient& greedy = side.add();
+  // A turn is 256 KiB of each client, and one submission that goes beyond; a code counts as 4 bytes.
+  constexpr std::uint32_t kCodes = 60'000;
+  constexpr std::size_t kOfATurn = (256 * 1024) / (4 * kCodes) + 1;
+  for (int i = 0; i < 8; ++i) greedy.listen(1000, kCodes);
+  EXPECT_EQ(published_by_a_turn(side, greedy, CompletionKind::listening), kOfATurn);
+  EXPECT_EQ(published_by_a_turn(side, greedy, CompletionKind::listening), kOfATurn) << "the others in later turns";
+  RawClient& modest = side.add();
+  for (int i = 0; i < 8; ++i) modest.listen(7, 1);
+  EXPECT_EQ(published_by_a_turn(side, modest, CompletionKind::listening), 8U);
+}
+
+/// Begins handshakes, which nobody answers.
+class OnlyOffers final : public message::PacketProtection {
+ public:
+  bool prove_hello(message::KeyId, std::span<const std::uint8_t>, message::HandshakeProof&) override { return true; }
+  bool offer(std::uint32_t) override { return true; }
+  bool answer(std::uint32_t, message::KeyId) override { return false; }
+  [[nodiscard]] message::KeyId key(std::uint32_t) const override { return 1; }
+  [[nodiscard]] message::KeyShare share(std::uint32_t) const override { return {}; }
+  bool prove(std::uint32_t, std::span<const std::uint8_t>, message::HandshakeProof&) override { return true; }
+  bool start(std::uint32_t, const message::KeyShare&, const message::HandshakeTranscript&, bool) override {
+    return false;
+  }
+  void stop(std::uint32_t) override {}
+  void seal(std::uint32_t, std::uint64_t, std::span<const std::uint8_t>, std::span<std::uint8_t>,
+            std::span<std::uint8_t, kTagBytes>) override {}
+  bool open(std::uint32_t, std::uint64_t, std::span<const std::uint8_t>, std::span<std::uint8_t>,
+            std::span<const std::uint8_t, kTagBytes>) override {
+    return false;
+  }
+};
+
+TEST(Broker, OpensOneEncryptedSessionOfEachClientATurn) {
+  Loopback net(1, {});
+  OnlyOffers protection;
+  message::EndpointConfig config = with_room_for_clients(message::small(), settings_of()).value();
+  config.protection = &protection;
+  Loopback::Host& host = net.add(config);
+  Broker broker(host.endpoint, config, settings_of());
+  RawClient client(settings_of().client);
+  broker.attach(*client.daemon);
+  for (std::uint32_t i = 0; i < 3; ++i) client.connect(i, host.address);
+  for (std::uint64_t opened = 1; opened <= 3; ++opened) {
+    EXPECT_TRUE(broker.turn(net.now));
+    EXPECT_EQ(client.daemon->counters.sessions_opened.get(), opened);
+  }
 }
 
 }  // namespace

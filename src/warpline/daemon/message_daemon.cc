@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +21,7 @@ constexpr Nanos kPollFor{50'000};                  ///< over transports that onl
 constexpr std::int64_t kBetweenLooks = 1'000'000;  ///< ns; at sockets while there is work
 constexpr std::int64_t kGoodbye = 200'000'000;     ///< ns for what is left after the drain
 constexpr int kSocketsALook = 64;
+constexpr std::uintptr_t kProcess = 1;  ///< beside an Attachment's address, of an event: of its process
 
 }  // namespace
 
@@ -103,22 +106,40 @@ void MessageDaemon::look(Nanos now) {
   Attachment* come = nullptr;
   while (door_->arrived(come)) {
     broker_.attach(*come);
-    epoll_event event{.events = EPOLLIN, .data = {.ptr = come}};
     // Without memory for that in the kernel it is not noticed when it hangs up: it is not served.
-    if (::epoll_ctl(watched_, EPOLL_CTL_ADD, come->socket(), &event) != 0 || leaving_) broker_.leave(*come, now);
+    if (!watch(*come) || leaving_) leave(*come, now);
   }
   std::array<epoll_event, kSocketsALook> events;
   const int count = ::epoll_wait(watched_, events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < count; ++i) {
-    auto* const client = static_cast<Attachment*>(events[static_cast<std::size_t>(i)].data.ptr);
-    if (client == nullptr || client->read_socket()) continue;  // null: `wake_`, which end_sleep() reads
-    (void)::epoll_ctl(watched_, EPOLL_CTL_DEL, client->socket(), nullptr);
-    broker_.leave(*client, now);
+  for (const epoll_event& event : std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
+    if (event.data.u64 == 0) continue;  // `wake_`, which end_sleep() reads
+    const bool ended = (event.data.u64 & kProcess) != 0;
+    auto& client = *reinterpret_cast<Attachment*>(event.data.u64 & ~kProcess);
+    if (ended || !client.read_socket()) leave(client, now);
   }
   while (Attachment* const gone = broker_.done_with()) {
-    (void)::epoll_ctl(watched_, EPOLL_CTL_DEL, gone->socket(), nullptr);
+    unwatch(*gone);
     door_->give_back(gone);
   }
+}
+
+/// False: the kernel has no memory for it.
+bool MessageDaemon::watch(Attachment& client) {
+  const auto address = reinterpret_cast<std::uintptr_t>(&client);
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = address}};
+  if (::epoll_ctl(watched_, EPOLL_CTL_ADD, client.socket(), &event) != 0) return false;
+  event.data.u64 = address | kProcess;
+  return client.process() < 0 || ::epoll_ctl(watched_, EPOLL_CTL_ADD, client.process(), &event) == 0;
+}
+
+void MessageDaemon::unwatch(const Attachment& client) {
+  (void)::epoll_ctl(watched_, EPOLL_CTL_DEL, client.socket(), nullptr);
+  if (client.process() >= 0) (void)::epoll_ctl(watched_, EPOLL_CTL_DEL, client.process(), nullptr);
+}
+
+void MessageDaemon::leave(Attachment& client, Nanos now) {
+  unwatch(client);
+  broker_.leave(client, now);
 }
 
 void MessageDaemon::sleep(Nanos now) {

@@ -54,6 +54,9 @@ class MessageDaemon {
   Result<void> prepare(const DaemonSettings& settings);
   bool turn(Nanos now);
   void look(Nanos now);
+  [[nodiscard]] bool watch(Attachment& client);
+  void unwatch(const Attachment& client);
+  void leave(Attachment& client, Nanos now);
   void sleep(Nanos now);
   bool go_on(Nanos now);
 

@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -469,6 +472,71 @@ TEST_F(Daemon, ManyComeAndGoWhileOneIsServed) {
   daemon.end();
   serving.join();
   EXPECT_EQ(daemon.daemon->broker().counters().expelled.get(), 0U);
+}
+
+/// A service that has forked a worker, made before this process has threads. Both end with it.
+class ForkingService {
+ public:
+  explicit ForkingService(const std::string& path) {
+    if (::pipe2(go_.data(), O_CLOEXEC) != 0 || ::pipe2(said_.data(), O_CLOEXEC) != 0) std::abort();
+    service_ = ::fork();
+    if (service_ == 0) serve(path.c_str());
+    ::close(go_[0]);
+    ::close(said_[1]);
+  }
+  ~ForkingService() {
+    if (service_ > 0) kill();
+    ::close(go_[1]);
+    ::close(said_[0]);
+  }
+  ForkingService(const ForkingService&) = delete;
+  ForkingService& operator=(const ForkingService&) = delete;
+
+  /// Returns whether it listens for code 7 and has a worker.
+  [[nodiscard]] bool start() {
+    char byte = 0;
+    return ::write(go_[1], &byte, 1) == 1 && ::read(said_[0], &byte, 1) == 1 && byte == 'l';
+  }
+  void kill() {
+    ::kill(service_, SIGKILL);
+    ::waitpid(std::exchange(service_, -1), nullptr, 0);
+  }
+
+ private:
+  [[noreturn]] void serve(const char* path) {
+    ::close(go_[1]);
+    char byte = 0;
+    if (::read(go_[0], &byte, 1) != 1) ::_exit(1);
+    DaemonClient client;
+    if (client.attach(path) != WARPLINE_CLIENT_OK || client.listen(7) != WARPLINE_CLIENT_OK) ::_exit(1);
+    warpline_client_event event{};
+    while (client.poll({&event, 1}) == 0) client.wait();
+    if (event.status == WARPLINE_CLIENT_STATUS_OK && ::fork() > 0) (void)!::write(said_[1], "l", 1);
+    (void)!::read(go_[0], &byte, 1);
+    ::_exit(0);
+  }
+
+  std::array<int, 2> go_{};
+  std::array<int, 2> said_{};
+  pid_t service_ = -1;
+};
+
+TEST_F(Daemon, AKilledClientIsGoneWhileAChildOfItLives) {
+  ForkingService service((folder.path() / "a").string());
+  const Running daemon(settings());
+  ASSERT_TRUE(service.start());
+  DaemonClient successor = attached(daemon);
+  const auto listens = [&] {
+    EXPECT_EQ(successor.listen(7), WARPLINE_CLIENT_OK);
+    return next(successor).status;
+  };
+  EXPECT_EQ(listens(), WARPLINE_CLIENT_STATUS_IN_USE);
+  service.kill();
+  const transport::NanoClock clock;
+  std::uint32_t status = WARPLINE_CLIENT_STATUS_IN_USE;
+  for (const Nanos end{clock.now().value + 10'000'000'000}; status != WARPLINE_CLIENT_STATUS_OK && clock.now() < end;)
+    status = listens();
+  EXPECT_EQ(status, WARPLINE_CLIENT_STATUS_OK);
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ struct EndpointConfig {
 
   Placer placer{};                         ///< needed where messages are received into device memory
   BufferSource buffers{};                  ///< null functions: the endpoint's own memory is used
-  PacketProtection* protection = nullptr;  ///< null: packets are not encrypted. Outlives the endpoint
+  PacketProtection* protection = nullptr;  ///< null: packets are not encrypted. Of this endpoint alone; outlives it
 };
 
 /// How a session is opened.

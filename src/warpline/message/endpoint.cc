@@ -7,6 +7,7 @@
 
 #include "warpline/base/secrets/draw_secret.h"
 #include "warpline/message/internal/endpoint_state.h"
+#include "warpline/message/protection.h"
 
 namespace warpline::message {
 namespace {
@@ -55,10 +56,25 @@ Result<Endpoint> Endpoint::create(const EndpointConfig& config, Nanos now) {
   if (c.max_ack_delay.value < 0 || c.max_ack_delay.value > 1'000'000'000) {
     return wrong(fmt::format("acknowledgements delayed by {} ns", c.max_ack_delay.value), "0 to 1 s it is");
   }
-  return Endpoint(std::make_unique<EndpointState>(c, now));
+  PacketProtection::Claim claim;
+  if (c.protection != nullptr) {
+    if (c.protection->max_sessions() < c.max_sessions) {
+      return usage_error(fmt::format("an endpoint with {} sessions", c.max_sessions),
+                         fmt::format("its PacketProtection has keys for {}", c.protection->max_sessions()),
+                         "make the PacketProtection for as many sessions as EndpointConfig::max_sessions");
+    }
+    claim = c.protection->claim();
+    if (claim == nullptr) {
+      return usage_error("an endpoint with the PacketProtection of another endpoint",
+                         "both would encrypt different packets with the same key and nonce",
+                         "make a PacketProtection for each endpoint");
+    }
+  }
+  return Endpoint(std::make_unique<EndpointState>(c, now), std::move(claim));
 }
 
-Endpoint::Endpoint(std::unique_ptr<EndpointState> state) : state_(std::move(state)) {}
+Endpoint::Endpoint(std::unique_ptr<EndpointState> state, std::shared_ptr<void> protection)
+    : protection_(std::move(protection)), state_(std::move(state)) {}
 Endpoint::Endpoint(Endpoint&&) noexcept = default;
 Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
 Endpoint::~Endpoint() = default;

@@ -121,7 +121,8 @@ class Endpoint {
   [[nodiscard]] SessionFacts facts(SessionId session) const;
 
  private:
-  explicit Endpoint(std::unique_ptr<EndpointState> state);
+  Endpoint(std::unique_ptr<EndpointState> state, std::shared_ptr<void> protection);
+  std::shared_ptr<void> protection_;  ///< PacketProtection::Claim; null without protection
   std::unique_ptr<EndpointState> state_;
 };
 

@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <span>
 
 #include "warpline/message/types.h"
@@ -27,7 +30,24 @@ class PacketProtection {
  public:
   static constexpr std::uint32_t kTagBytes = 16;  ///< bytes of an authentication tag
 
+  PacketProtection() = default;
+  PacketProtection(const PacketProtection&) = delete;
+  PacketProtection& operator=(const PacketProtection&) = delete;
   virtual ~PacketProtection() = default;
+
+  /// Returns for how many sessions there are keys: slots are below it.
+  [[nodiscard]] virtual std::uint32_t max_sessions() const { return std::numeric_limits<std::uint32_t>::max(); }
+
+  /// One endpoint's use of a protection, from claim() until it is destroyed, be the protection destroyed before.
+  using Claim = std::shared_ptr<void>;
+  /// Reserves the protection for one endpoint, which alone numbers its slots and packets. Null: it is reserved.
+  [[nodiscard]] Claim claim() {
+    const std::scoped_lock lock(claim_mutex_);
+    if (!claim_.expired()) return nullptr;
+    Claim claimed = std::make_shared<bool>();
+    claim_ = claimed;
+    return claimed;
+  }
 
   // The handshake. `slot` is the session's, below EndpointConfig::max_sessions.
   /// Writes what only who has the key of this id can make of these bytes of a peer's hello. False: it is not here now.
@@ -58,6 +78,10 @@ class PacketProtection {
   /// False, with `text` undefined, if the packet is not the peer's.
   [[nodiscard]] virtual bool open(std::uint32_t slot, std::uint64_t packet_number, std::span<const std::uint8_t> header,
                                   std::span<std::uint8_t> text, std::span<const std::uint8_t, kTagBytes> tag) = 0;
+
+ private:
+  std::mutex claim_mutex_;
+  std::weak_ptr<void> claim_;
 };
 
 }  // namespace warpline::message

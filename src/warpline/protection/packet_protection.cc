@@ -49,6 +49,8 @@ class AesGcmProtection final : public message::PacketProtection {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) stop(i);
   }
 
+  [[nodiscard]] std::uint32_t max_sessions() const override { return static_cast<std::uint32_t>(slots_.size()); }
+
   bool prove_hello(message::KeyId key, std::span<const std::uint8_t> hello, message::HandshakeProof& proof) override {
     const Key* const found = current().find(key);
     return found != nullptr && prover_.prove(*found, hello, proof);

@@ -12,9 +12,9 @@
 
 namespace warpline::protection {
 
-/// AES-128-GCM for up to `max_sessions` sessions, between endpoints that were given the same key. Sessions opened here
-/// use the first of `keys`; peers may use any. A live session takes 2.3 KiB, which start() allocates. Several
-/// protections, each on its endpoint's thread, may share `keys`.
+/// Is for one endpoint at a time. AES-128-GCM for up to `max_sessions` sessions, between endpoints that were given the
+/// same key. Sessions opened here use the first of `keys`; peers may use any. A live session takes 2.3 KiB, which
+/// start() allocates. Several protections, each on its endpoint's thread, may share `keys`.
 ///
 /// Each direction of each session has keys of its own (see protection/session_keys.h), so that a packet is good in its
 /// place only: not in another session, not sent back, not under another number. They are made of the given key, of the

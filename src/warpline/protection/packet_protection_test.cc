@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "warpline/message/endpoint.h"
 #include "warpline/protection/protection_testing.h"
 #include "warpline/protection/session_keys.h"
 
@@ -232,6 +233,40 @@ TEST(PacketProtection, FileThatIsNotThere) {
   const auto protection = load_protection("/nonexistent/key", kSlots);
   ASSERT_FALSE(protection.ok());
   EXPECT_EQ(protection.error().kind, ErrorKind::environment);
+}
+
+message::EndpointConfig config_with(message::PacketProtection& protection, std::uint32_t sessions) {
+  message::EndpointConfig config;
+  config.max_sessions = sessions;
+  config.protection = &protection;
+  return config;
+}
+
+TEST(PacketProtection, IsOneEndpointsAtATime) {
+  // Two endpoints would use one slot's key with the same packet numbers: NIST SP 800-38D, section 8, forbids it.
+  auto protection = protection_of(test_key());
+  const message::EndpointConfig config = config_with(*protection, kSlots);
+  {
+    auto first = message::Endpoint::create(config, {});
+    ASSERT_TRUE(first.ok());
+    const auto second = message::Endpoint::create(config, {});
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.error().kind, ErrorKind::usage);
+    const message::Endpoint moved = std::move(first).value();
+    EXPECT_FALSE(message::Endpoint::create(config, {}).ok()) << "it moved with the endpoint";
+  }
+  auto later = message::Endpoint::create(config, {});
+  ASSERT_TRUE(later.ok());
+  protection.reset();  // before the endpoint, which does not touch it any more
+}
+
+TEST(PacketProtection, IsNotForMoreSessionsThanItHasKeysFor) {
+  const auto protection = protection_of(test_key());
+  const auto more = message::Endpoint::create(config_with(*protection, kSlots + 1), {});
+  ASSERT_FALSE(more.ok());
+  EXPECT_EQ(more.error().kind, ErrorKind::usage);
+  EXPECT_TRUE(message::Endpoint::create(config_with(*protection, kSlots - 1), {}).ok());
+  EXPECT_TRUE(message::Endpoint::create(config_with(*protection, kSlots), {}).ok()) << "those before are gone";
 }
 
 }  // namespace

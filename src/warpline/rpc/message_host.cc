@@ -274,7 +274,8 @@ bool MessageHost::turn() {
   if (loop.descriptor) {
     const bool rests = loop.wake->begin_sleep() && !worked && !loop.transport.restless();
     const Nanos now = loop.clock.now();
-    loop.descriptor->arm(now, rests ? loop.next_deadline() : now, loop.transport.blocked());
+    loop.descriptor->arm(now, rests ? loop.transport.rest_until(now, loop.next_deadline()) : now,
+                         loop.transport.blocked());
   }
   return !loop.transport.failed();
 }

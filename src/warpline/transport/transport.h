@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -71,6 +72,11 @@ class Transport {
   [[nodiscard]] virtual int descriptor() const { return -1; }
   /// What was sent waits until descriptor() is writable.
   [[nodiscard]] virtual bool blocked() const { return false; }
+  /// Returns how long a loop may sleep that has nothing else to do before `until`. While blocked(), datagrams that are
+  /// due cannot be sent, so that the loop sleeps until descriptor() is writable, or for a millisecond for its timers.
+  [[nodiscard]] Nanos rest_until(Nanos now, Nanos until) const {
+    return blocked() ? std::max(until, Nanos{now.value + kBlockedRest}) : until;
+  }
   /// Something is under way whose end descriptor() does not tell of: poll, do not sleep.
   [[nodiscard]] virtual bool restless() { return false; }
 
@@ -89,6 +95,7 @@ class Transport {
   std::span<const message::Unreachable> unreachable_;  ///< of unreachable(); receive() sets it
 
  private:
+  static constexpr std::int64_t kBlockedRest = 1'000'000;  ///< ns
   static constexpr std::uint32_t kMostFullBursts = 64;
   std::uint32_t full_bursts_ = 0;
 };

@@ -53,5 +53,29 @@ TEST(Transport, TimersWaitForTheQueueToBeReadButNotForEver) {
   EXPECT_EQ(turns_until_due(true), 64);
 }
 
+/// One that the kernel takes no more datagrams of.
+class Blocked final : public Transport {
+ public:
+  std::span<const message::Datagram> receive(Nanos) override { return {}; }
+  std::span<message::Outgoing> room() override { return {}; }
+  void send(std::size_t, Nanos) override {}
+  std::span<const std::uint64_t> completed() override { return {}; }
+  void wait(Nanos, Nanos) override {}
+  [[nodiscard]] bool blocked() const override { return full; }
+
+  bool full = true;
+};
+
+TEST(Transport, ALoopRestsWhileItsDatagramsCannotBeSent) {
+  Blocked transport;
+  const Nanos now{5'000'000'000};
+  EXPECT_GT(transport.rest_until(now, now), now) << "datagrams are due, and cannot be sent";
+  EXPECT_LE(transport.rest_until(now, now).value - now.value, 1'000'000) << "timers go on";
+  const Nanos later{now.value + 30'000'000};
+  EXPECT_EQ(transport.rest_until(now, later), later);
+  transport.full = false;
+  EXPECT_EQ(transport.rest_until(now, now), now);
+}
+
 }  // namespace
 }  // namespace warpline::transport

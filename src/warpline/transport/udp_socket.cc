@@ -43,9 +43,10 @@ constexpr std::int64_t kLongestSleep = 10 * kSecond;  ///< with somebody who wak
 constexpr std::size_t kReceiveBatch = 32;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kErrorsAtOnce = 16;
-constexpr std::uint32_t kMostErrors = 256;          ///< that are read in a period
-constexpr std::int64_t kErrorPeriod = 100'000'000;  ///< ns
-constexpr std::size_t kRepeatedBytes = 64;          ///< of a datagram, by what says that it did not arrive
+constexpr std::uint32_t kMostErrors = 256;             ///< that are read in a period
+constexpr std::int64_t kErrorPeriod = 100'000'000;     ///< ns
+constexpr std::int64_t kSegmentsAgain = 60 * kSecond;  ///< until UDP_SEGMENT is tried again
+constexpr std::size_t kRepeatedBytes = 64;             ///< of a datagram, by what says that it did not arrive
 
 bool set(int handle, int level, int name, int value) {
   return setsockopt(handle, level, name, &value, sizeof(value)) == 0;
@@ -185,7 +186,12 @@ struct UdpSocket::Buffers {
 };
 
 UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketConfig& config, bool aggregates)
-    : handle_(handle), port_(port), v6_(v6), segments_(aggregates), buffers_(std::make_unique<Buffers>()) {
+    : handle_(handle),
+      port_(port),
+      v6_(v6),
+      aggregates_(aggregates),
+      segments_(aggregates),
+      buffers_(std::make_unique<Buffers>()) {
   Buffers& buffers = *buffers_;
   const std::size_t slot = aggregates ? 65'536 : rounded_to_line(config.datagram_bytes);
   const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, message::kMinHeadCapacity));
@@ -298,12 +304,10 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const UdpSocketConfig& config
   return std::unique_ptr<UdpSocket>(new UdpSocket(handle, peer_of(bound).port, v6, config, aggregates));
 }
 
-/// Reads what the kernel says of datagrams that were sent. It says so by errors of calls that are about others; true:
-/// such a call may be made again.
-bool UdpSocket::read_errors() {
+/// Reads the errors that the kernel has queued about datagrams sent earlier. Calls about other datagrams return them.
+void UdpSocket::read_errors() {
   Buffers& buffers = *buffers_;
   unreachable_ = {};  // it lies where this writes
-  bool from_network = false;
   errors_wait_ = true;
   while (buffers.unreachable_count < kErrorsAtOnce) {
     auto& bytes = buffers.repeated[buffers.unreachable_count];
@@ -313,7 +317,6 @@ bool UdpSocket::read_errors() {
       break;
     }
     if (error.kind == SocketError::Kind::local) continue;
-    from_network = true;
     const bool unreachable = error.kind == SocketError::Kind::unreachable;
     (unreachable ? counters_.unreachable : counters_.icmp_other).add(1);
     if (unreachable) {
@@ -326,13 +329,28 @@ bool UdpSocket::read_errors() {
     counters_.icmp_muted.add(1);
     break;
   }
-  return from_network;
+}
+
+/// Stops the queueing of errors until listen_again(), so that the errno of a call is about this call. An unconnected
+/// UDP socket without IP_RECVERR gets no error from ICMP; what came before is read here.
+void UdpSocket::stop_listening() {
+  if (!muted_) report_errors(handle_, v6_, false);
+  int pending = 0;
+  socklen_t length = sizeof pending;
+  (void)::getsockopt(handle_, SOL_SOCKET, SO_ERROR, &pending, &length);
+}
+
+void UdpSocket::listen_again() {
+  if (!muted_) report_errors(handle_, v6_, true);
 }
 
 bool UdpSocket::more() const { return buffers_->in_used == kReceiveBatch; }
 
 std::span<const message::Datagram> UdpSocket::receive(Nanos now) {
   Buffers& buffers = *buffers_;
+  now_ = now;
+  if (segments_ != aggregates_ && now >= segments_again_) [[unlikely]]
+    segments_ = true;
   timespec real{};
   (void)::clock_gettime(CLOCK_REALTIME, &real);
   for (std::size_t i = 0; i < buffers.in_used; ++i) {
@@ -345,13 +363,13 @@ std::span<const message::Datagram> UdpSocket::receive(Nanos now) {
     if (std::exchange(muted_, false)) report_errors(handle_, v6_, true);
   }
   if (errors_wait_) [[unlikely]]
-    (void)read_errors();
+    read_errors();
   const auto fetch = [&] {
     return ::recvmmsg(handle_, buffers.in_messages.data(), kReceiveBatch, MSG_DONTWAIT, nullptr);
   };
   int count = fetch();
   if (count < 0 && errno != EAGAIN && errno != EINTR) [[unlikely]] {  // a datagram sent earlier met it on its way
-    (void)read_errors();
+    read_errors();
     count = fetch();
     if (count < 0 && errno != EAGAIN && errno != EINTR) errors_wait_ = true;
   }
@@ -395,7 +413,8 @@ std::span<message::Outgoing> UdpSocket::room() {
   return buffers_->outgoing;
 }
 
-void UdpSocket::send(std::size_t count, Nanos) {
+void UdpSocket::send(std::size_t count, Nanos now) {
+  now_ = now;
   at_ = 0;
   end_ = count;
   flush();
@@ -478,14 +497,21 @@ void UdpSocket::finish(std::size_t datagrams, bool sent) {
 
 /// Sends what is in [at_, end_), until the kernel takes no more.
 void UdpSocket::flush() {
+  const bool listened = send_waiting();
+  if (!listened) listen_again();
+}
+
+/// Returns false if stop_listening() was called.
+bool UdpSocket::send_waiting() {
   Buffers& buffers = *buffers_;
   std::size_t messages = assemble(at_, false);
   std::size_t next = 0;
-  bool alone = false;  // the next message is what a longer one, which the kernel refused, began with
-  bool once_more = true;
-  const auto again = [&](bool first_alone) {
-    alone = first_alone;
-    messages = assemble(at_, first_alone);
+  int alone = 0;          // errno of an aggregate, of which the next message is the first datagram
+  bool once_more = true;  // the next error may be about a datagram sent earlier
+  bool listening = true;  // until an error came back; from then on errors are about the message itself
+  const auto again = [&](int error) {
+    alone = error;
+    messages = assemble(at_, error != 0);
     next = 0;
   };
   while (next < messages) {
@@ -497,7 +523,7 @@ void UdpSocket::flush() {
       continue;
     }
     std::size_t good = next;
-    for (std::size_t i = at_; good < (alone ? next + 1 : messages); i += buffers.out[good].datagrams, ++good) {
+    for (std::size_t i = at_; good < (alone != 0 ? next + 1 : messages); i += buffers.out[good].datagrams, ++good) {
       if (buffers.out_messages[good].msg_hdr.msg_namelen == 0 || buffers.outgoing[i].payload_device) break;
     }
     const int count =
@@ -507,29 +533,37 @@ void UdpSocket::flush() {
       for (int i = 0; i < count; ++i) datagrams += buffers.out[next++].datagrams;
       finish(datagrams, true);
       once_more = true;
-      if (next < good) errors_wait_ = true;  // what refused the rest may have been an error that waited
-      if (alone) {
-        segments_ = false;  // a device below cannot, such as not with checksums
-        again(false);
+      if (next < good) errors_wait_ = true;   // what refused the rest may have been an error that waited
+      if (alone == EIO || alone == EINVAL) {  // a device below cannot aggregate, such as one without checksums
+        segments_ = false;
+        segments_again_ = {now_.value + kSegmentsAgain};
       }
+      if (alone != 0) again(0);
       continue;
     }
     if (errno == EINTR) continue;
     const int error = errno;
-    if (error == EAGAIN) return;
+    if (error == EAGAIN) return listening;
     // ENOBUFS: a queue before the device has dropped it, which the kernel tells who wants to hear of errors. It is lost
-    // as anywhere on its way. Others a datagram sent earlier may have met, not this one.
-    const bool lost = error == ENOBUFS;
-    if (!lost && (read_errors() || error == ECONNREFUSED) && std::exchange(once_more, false)) continue;
+    // as anywhere on its way. Other errors may be about a datagram sent earlier, and anybody can forge the ICMP message
+    // behind them: the message is refused only for an error that it meets while no others are reported.
+    if (error != ENOBUFS && listening) {
+      read_errors();
+      if (std::exchange(once_more, false)) continue;
+      stop_listening();
+      listening = false;
+      continue;
+    }
     if (out.datagrams > 1 && (error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP)) {
-      again(true);
+      again(error);
       continue;
     }
     finish(out.datagrams, false);
     ++next;
     once_more = true;
-    if (alone) again(false);  // it is longer than the device takes
+    if (alone != 0) again(0);  // it is longer than the device takes
   }
+  return listening;
 }
 
 std::span<const std::uint64_t> UdpSocket::completed() {
@@ -538,6 +572,7 @@ std::span<const std::uint64_t> UdpSocket::completed() {
 }
 
 void UdpSocket::wait(Nanos now, Nanos until) {
+  until = rest_until(now, until);
   if (until <= now) return;
   const std::int64_t nanos = std::min(until.value - now.value, wake_ < 0 ? kLongestWait : kLongestSleep);
   const timespec timeout{nanos / kSecond, nanos % kSecond};

@@ -48,6 +48,8 @@ class UdpSocket final : public Transport {
   [[nodiscard]] int descriptor() const override { return handle_; }
   [[nodiscard]] bool blocked() const override { return at_ != end_; }
 
+  /// Whether datagrams are aggregated by UDP_SEGMENT. Off for a minute after a device below could not.
+  [[nodiscard]] bool segments() const { return segments_; }
   /// As bound.
   [[nodiscard]] std::uint16_t port() const { return port_; }
   /// Whole pages in which datagrams are received and heads are made, and nothing else is.
@@ -59,21 +61,27 @@ class UdpSocket final : public Transport {
   enum class Sharing : std::uint8_t { none, first_of_group, next_of_group };
   static Result<std::unique_ptr<UdpSocket>> bind(const UdpSocketConfig& config, Sharing sharing);
   UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketConfig& config, bool aggregates);
-  bool read_errors();
+  void read_errors();
+  void stop_listening();
+  void listen_again();
   void flush();
+  bool send_waiting();
   std::size_t assemble(std::size_t from, bool first_alone);
   void finish(std::size_t datagrams, bool sent);
 
   int handle_;
   std::uint16_t port_;
   bool v6_;             ///< an AF_INET6 socket
-  bool segments_;       ///< UDP_SEGMENT may be used
+  bool aggregates_;     ///< UDP_SEGMENT may be used where devices can
+  bool segments_;       ///< UDP_SEGMENT is used
   std::size_t at_ = 0;  ///< outgoing datagrams not yet taken by the kernel: [at_, end_)
   std::size_t end_ = 0;
   std::uint32_t lost_before_ = 0;  ///< SO_RXQ_OVFL as last seen
   bool errors_wait_ = false;       ///< the kernel may have said something that was not read
   bool muted_ = false;             ///< until the end of the period
   std::uint32_t errors_read_ = 0;  ///< in the period
+  Nanos now_;                      ///< of the last receive() or send()
+  Nanos segments_again_;           ///< when UDP_SEGMENT is used again after a device could not
   Nanos period_end_;               ///< in which so many errors are read at most
   std::unique_ptr<Buffers> buffers_;
 };

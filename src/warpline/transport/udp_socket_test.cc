@@ -2,8 +2,14 @@
 #include "warpline/transport/udp_socket.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -357,6 +363,100 @@ TEST(UdpSocket, IsDeafForAWhileToWhoSaysTooMuch) {
     (void)near->receive(Nanos{now.value + 1'000'000'000});
   }
   EXPECT_GT(near->counters().unreachable.get(), heard);
+}
+
+std::uint16_t internet_checksum(std::span<const std::uint8_t> bytes) {  // RFC 1071
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) sum += bytes[i] << (i % 2 == 0 ? 8 : 0);
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  return htons(static_cast<std::uint16_t>(~sum));
+}
+
+/// Sends ICMP messages of anybody (RFC 792) to a port of this machine: "destination unreachable, `code`", about a
+/// datagram to a peer that it never had. False: this process may not.
+bool forge_icmp(std::uint16_t port, std::uint8_t code, int count) {
+  const int raw = ::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+  if (raw < 0) return false;
+  std::array<std::uint8_t, 8 + 20 + 8> bytes{};
+  const auto put = [&](std::size_t at, auto value) { std::memcpy(&bytes[at], &value, sizeof value); };
+  put(0, std::uint8_t{3});
+  put(1, code);
+  put(6, htons(1280));  // MTU of the next hop, where "fragmentation needed" has it (RFC 1191)
+  put(8, std::uint8_t{0x45});
+  put(10, htons(1500));
+  put(16, std::uint8_t{64});
+  put(17, std::uint8_t{IPPROTO_UDP});
+  put(20, htonl(0x7f000001));
+  put(24, htonl(0xc0000237));  // 192.0.2.55
+  put(18, internet_checksum(std::span(bytes).subspan(8, 20)));
+  put(28, htons(port));
+  put(30, htons(9));
+  put(32, htons(1480));
+  put(2, internet_checksum(bytes));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(0x7f000001);
+  bool sent = true;
+  for (int i = 0; i < count; ++i) {
+    sent = ::sendto(raw, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) > 0 && sent;
+  }
+  ::close(raw);
+  return sent;
+}
+
+TEST(UdpSocket, ForgedIcmpRefusesNothingAndLeavesAggregationOn) {
+  const auto near = open_socket({.local = any_port(false), .datagram_bytes = 1472});
+  const auto far = open_socket({.local = any_port(false), .datagram_bytes = 1472});
+  if (!near->segments()) GTEST_SKIP() << "the kernel has no UDP_SEGMENT";
+  const std::vector<std::size_t> lengths(20, 1200);
+  std::vector<std::vector<std::uint8_t>> kept;
+  std::size_t sent = 0;
+  for (const std::uint8_t code : {ICMP_FRAG_NEEDED, ICMP_HOST_UNREACH, ICMP_PORT_UNREACH}) {
+    for (const int count : {1, 40, 300}) {
+      SCOPED_TRACE(testing::Message() << count << " messages of code " << int{code});
+      if (!forge_icmp(near->port(), code, count)) GTEST_SKIP() << "raw sockets are not permitted here";
+      (void)send_all(*near, loopback(false, far->port()), lengths, 1200, false, kept);
+      sent += lengths.size();
+      EXPECT_EQ(collect(*far, lengths.size()).size(), lengths.size());
+      // One alone, which meets an error that waited as its only message.
+      if (!forge_icmp(near->port(), code, count)) GTEST_SKIP() << "raw sockets are not permitted here";
+      send_to(*near, {loopback(false, far->port())});
+      ++sent;
+      EXPECT_EQ(collect(*far, 1).size(), 1U);
+      EXPECT_TRUE(near->segments());
+    }
+  }
+  EXPECT_GT(near->counters().icmp_other.get() + near->counters().unreachable.get(), 0U) << "the kernel took them";
+  EXPECT_EQ(near->counters().refused.get(), 0U);
+  EXPECT_EQ(near->counters().sent.get(), sent);
+}
+
+TEST(UdpSocket, AggregatesAgainAMinuteAfterADeviceCouldNot) {
+  const auto near = open_socket({.local = any_port(false)});
+  const auto far = open_socket({.local = any_port(false)});
+  if (!near->segments()) GTEST_SKIP() << "the kernel has no UDP_SEGMENT";
+  const std::vector<std::size_t> lengths(5, 1000);
+  std::vector<std::vector<std::uint8_t>> kept;
+  const auto send = [&] {
+    (void)send_all(*near, loopback(false, far->port()), lengths, 1000, false, kept);
+    EXPECT_EQ(collect(*far, lengths.size()).size(), lengths.size());
+  };
+  // Without checksums the kernel refuses UDP_SEGMENT (udp_send_skb(): EINVAL), as with a device that makes none.
+  const auto checksums = [&](bool on) {
+    const int none = on ? 0 : 1;
+    ASSERT_EQ(::setsockopt(near->descriptor(), SOL_SOCKET, SO_NO_CHECK, &none, sizeof none), 0);
+  };
+  checksums(false);
+  send();
+  EXPECT_FALSE(near->segments());
+  checksums(true);
+  (void)near->receive(Nanos{59'000'000'000});
+  EXPECT_FALSE(near->segments());
+  (void)near->receive(Nanos{61'000'000'000});
+  EXPECT_TRUE(near->segments());
+  send();
+  EXPECT_TRUE(near->segments());
+  EXPECT_EQ(near->counters().refused.get(), 0U);
 }
 
 }  // namespace
