@@ -236,6 +236,23 @@ class Ingest(IngestCase):
                 self.assertEqual(ingest["consumed"], expected)
                 self.assertEqual(ingest["frames"]["missing"], sum(8 - len(there) for there in made.values()))
 
+    def test_streams_by_5_tuple_are_assembled_on_several_queues(self):
+        """A board for each queue, which sends 5 frames of 8 packets from a port of its own."""
+        ends = ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("10.0.0.2")
+        inputs = ""
+        for port in (5, 6):
+            datagrams = [frames.udp(*ends, port, 7, n.to_bytes(8, "big") + bytes(21)) for n in range(40)]
+            sent = [frames.ethernet(bytes(6), bytes(6), 0x0800, frames.ip(*ends, frames.UDP, each)) for each in datagrams]
+            inputs += f",rx_pcap={pcap.write(self.scratch.path / f'{port}.pcap', sent)}"
+        ingest = self.report_of(
+            self.warpline(
+                *("ingest", "--port", f"net_pcap0{inputs}", "-m", "host", "--json", "--share-cores", "--pipelines", 2),
+                *("--frame", "packets=8,seq=0:64,payload=8:21,stream=5-tuple"),
+            )
+        )["ingest"]
+        self.assertEqual((ingest["frames"]["complete"], ingest["frames"]["incomplete"]), (10, 0))
+        self.assertEqual(ingest["frames"]["packets"], {"placed": 80})
+
     def test_frames_that_do_not_fit_the_budget_are_refused(self):
         outcome = self.warpline(
             *("ingest", "--loopback", "-m", "host", "--share-cores", "--gpu-memory", "4Mi"),
@@ -351,5 +368,8 @@ class BadInput(Case):
                 self.assert_one_line_error(self.warpline(*arguments), 2, *fragments)
 
 
+            ((*loopback, "--frame", "packets=2,seq=0:64,payload=8:64", "--pipelines", 2), ("--pipelines 2", "stream=5-tuple")),
+            ((*loopback, "--frame", "packets=2,seq=0:64,payload=12:8,stream=8:32", "-p", 2), ("--pipelines 2", "stream=5-tuple")),
+            ((*loopback, "--frame", "packets=10,seq=0:8,payload=8:64,window=1,jump=1"), ("'seq'", "2^8 is no multiple of the 10")),
 if __name__ == "__main__":
     unittest.main()

@@ -150,18 +150,22 @@ class IngestChecker : Checker {
       refuse(fmt::format("cannot combine {} with {}", place("frame"), place(other)),
              "the packets go into frames and to no other consumer", "leave one out");
     }
-    check_frame_packets();
+    const auto description = flow::parse_frame_description(ingest.frame);
+    if (!description) return;  // which is refused elsewhere
+    if (const auto queues = flow::check_queues(*description, config_.forward.pipelines); !queues) {
+      refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("pipelines"), config_.forward.pipelines),
+             queues.error().why, queues.error().fix);
+    }
+    check_frame_packets(*description);
   }
 
   /// The packets of a description are no longer than what the ports receive; else all would be too short for it.
-  void check_frame_packets() {
-    const auto description = flow::parse_frame_description(config_.ingest.frame);
-    if (!description) return;  // which is refused elsewhere
+  void check_frame_packets(const flow::FrameDescription& description) {
     constexpr std::uint32_t kEthernet = 14;
     constexpr std::uint32_t kIpv4AndUdp = 28;
-    const std::uint32_t bytes = description->packet_bytes();
+    const std::uint32_t bytes = description.packet_bytes();
     const std::uint32_t packet =
-        description->origin == flow::FrameOrigin::udp ? bytes + kIpv4AndUdp : bytes - std::min(bytes, kEthernet);
+        description.origin == flow::FrameOrigin::udp ? bytes + kIpv4AndUdp : bytes - std::min(bytes, kEthernet);
     std::uint16_t mtu = config_.ports.empty() ? config_.port_defaults.mtu : std::uint16_t{0};
     for (const port::PortSettings& port : config_.ports) mtu = std::max(mtu, port.mtu);
     if (packet <= mtu) return;
