@@ -77,6 +77,10 @@ class IngestCommand : ForwarderFrame {
       forward.engine = gpus ? EngineKind::persistent : EngineKind::inline_;
     }
     config_.pool.memory = ingest::pool_memory(ingest.path, on_gpu());
+    if (on_gpu() && is_given(loaded_, "ingest.frame-timeout")) {
+      return usage_error("cannot use --frame-timeout", "the GPU sums frames, and does nothing while no packets come",
+                         "leave it out, or use -m host");
+    }
     if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) {
       forward.ctas = ingest.frame.empty() ? kPersistentCtas : 1;
     }

@@ -150,7 +150,7 @@ class Ingest(IngestCase):
         return self.report_of(
             self.warpline(
                 *("ingest", "--loopback", "-m", "host", "--packets", 3200, "--json", "--share-cores", "--size", 200),
-                *("--frame", "packets=16,seq=2:48:le,payload=18:140"), *arguments,
+                *("--frame", "packets=16,seq=2:48:le,payload=18:140", "--frame-timeout", 0), *arguments,
             ),
             code,
         )["ingest"]  # fmt: skip
@@ -191,7 +191,7 @@ class Ingest(IngestCase):
                 self.warpline(
                     *("ingest", "-m", "host", "--json", "--share-cores", "--path", path, *engine, "--batch", batch),
                     *("--port", f"net_vnic0,wire=source,pcap={capture},loss=0.02,duplicate=0.02,reorder=0.05,corrupt=0.03"),
-                    *("--frame", "packets=16,seq=0:64,payload=8:100", "--packets", 1500),
+                    *("--frame", "packets=16,seq=0:64,payload=8:100", "--frame-timeout", 0, "--packets", 1500),
                 )
             )
             ingest = report["ingest"]

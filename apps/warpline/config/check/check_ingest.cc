@@ -140,7 +140,10 @@ class IngestChecker : Checker {
   /// One thread or CTA per queue assembles frames.
   void check_frame() {
     const ingest::IngestSettings& ingest = config_.ingest;
-    if (ingest.frame.empty()) return;
+    if (ingest.frame.empty()) {
+      refuse_idle("frame-timeout", "there are no frames", "leave it out, or add --frame");
+      return;
+    }
     if (config_.forward.ctas > 1) {
       refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("ctas"), config_.forward.ctas),
              "one thread or CTA per queue assembles frames", "use --ctas 1");
