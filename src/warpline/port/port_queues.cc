@@ -84,7 +84,15 @@ Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const
   // To mlx5 a split is a kind of scattering.
   if (splits || several) device_config_.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
   if (splits || several) device_config_.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-  if (splits || external) device_config_.txmode.offloads &= ~std::uint64_t{RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE};
+  // With it drivers put buffers back into their pool as they are, and chained ones would keep their links: DPDK asks
+  // for direct and non-segmented mbufs of one pool (rte_ip_frag.h).
+  constexpr std::uint64_t kFastFree = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  if ((splits || several || external) && (device_config_.txmode.offloads & kFastFree) != 0) {
+    device_config_.txmode.offloads &= ~kFastFree;
+    if (std::ranges::find(settings_.tx_offloads, "mbuf_fast_free") != settings_.tx_offloads.end()) {
+      setup_.refused.emplace_back("transmit offload mbuf_fast_free: frames lie in several buffers, or outside of them");
+    }
+  }
   return {};
 }
 
