@@ -99,8 +99,7 @@ void add_common(std::vector<Option>& table) {
   tables.push_back(Command::top);
   std::vector<Command> counted = movers;
   counted.insert(counted.end(), {Command::capture, Command::trace});
-  const std::vector<Command> seeded = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
-                                       Command::message};
+  const std::vector<Command> seeded = {Command::forward, Command::ingest, Command::generate, Command::message};
   table.insert(
       table.end(),
       {{"port", 0, "port", "spec", all, Arity::list, "SPEC",
@@ -126,8 +125,17 @@ void add_common(std::vector<Option>& table) {
        {"interval", 0, "run", "interval", tables, Arity::single, "S", "seconds between lines of the live table",
         nanos<Config>(of(&Config::run, &report::RunSettings::interval), kSecond, Nanos{kSecond / 100},
                       Nanos{3600 * kSecond})},
-       {"seed", 0, "run", "seed", seeded, Arity::single, "N", "seed for all random choices",
-        unbounded<Config>(of(&Config::run, &report::RunSettings::seed))},
+       {"seed",
+        0,
+        "run",
+        "seed",
+        seeded,
+        Arity::single,
+        "N",
+        "seed for all random choices",
+        unbounded<Config>(of(&Config::run, &report::RunSettings::seed)),
+        ',',
+        {Role::client}},
        {"verify",
         0,
         "run",

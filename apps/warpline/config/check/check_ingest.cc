@@ -27,6 +27,7 @@ class IngestChecker : Checker {
     check_place();
     check_engine();
     check_batch();
+    check_sending();
     check_budget();
     check_consumer();
     check_frame();
@@ -110,6 +111,12 @@ class IngestChecker : Checker {
     refuse(fmt::format("cannot combine {} {} with {}", place("batch"), batch, other),
            "so many packets are for a consumer that reads copies and gives nothing back",
            fmt::format("use --batch {}, or --path copy alone", ingest::kLargestLentBatch));
+  }
+
+  void check_sending() {
+    const auto answers = [](const port::PortSettings& port) { return !port.addresses.empty(); };
+    if (config_.ingest.transmit || std::ranges::any_of(config_.ports, answers)) return;
+    refuse_idle("tx-retries", "nothing is sent", "leave it out, or add --transmit");
   }
 
   /// A batch, and a second one beside it, of the longest frames that the MTU allows.
