@@ -140,6 +140,11 @@ class GenerateRun : RunFrame {
   }
 
   void make_workers() {
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const std::vector<InterfaceAddress>& addresses = config_.ports[i].addresses;
+      std::optional<packet::Responder>& responder = responders_.emplace_back();
+      if (!addresses.empty()) responder.emplace(ports_[i].mac(), addresses.front());
+    }
     for (std::uint16_t i = 0; i < lcores_.workers.size(); ++i) {
       const std::size_t port = i / queues();
       traffic_.push_back(std::make_unique<traffic::TrafficWorker>(
@@ -147,7 +152,8 @@ class GenerateRun : RunFrame {
           traffic::TrafficWorker::Place{.number = i,
                                         .port = ports_[port].id(),
                                         .queue = static_cast<std::uint16_t>(i % queues()),
-                                        .yields = lcores_.workers[i].gives_way},
+                                        .yields = lcores_.workers[i].gives_way,
+                                        .responder = responders_[port] ? &*responders_[port] : nullptr},
           *pools_[port].get()));
     }
   }
@@ -192,6 +198,7 @@ class GenerateRun : RunFrame {
   datapath::RunInputs inputs_;
   std::vector<memory::PacketPool> pools_;
   std::vector<port::Port> ports_;
+  std::vector<std::optional<packet::Responder>> responders_;  ///< of each port that has an address
   std::unique_ptr<traffic::TrafficGroup> group_;
   std::vector<std::unique_ptr<traffic::TrafficWorker>> traffic_;
   std::optional<runtime::Workers> workers_;

@@ -58,6 +58,7 @@ class IngestCommand : ForwarderFrame {
 
  private:
   [[nodiscard]] bool transmits() const { return config_.ingest.transmit; }
+  [[nodiscard]] bool injects() const { return !config_.ingest.faults.empty(); }
   [[nodiscard]] bool on_gpu() const { return runs_on_gpu(config_.forward.engine); }
   [[nodiscard]] bool verifies() const { return consumer_ == ConsumerKind::verify; }
 
@@ -75,6 +76,10 @@ class IngestCommand : ForwarderFrame {
       const auto gpus = gpu::list_gpus();
       if (!gpus && wants_gpu) return gpus.error();
       forward.engine = gpus ? EngineKind::persistent : EngineKind::inline_;
+    }
+    if (on_gpu() && is_given(loaded_, "ingest.frame-timeout")) {
+      return usage_error("cannot use --frame-timeout", "the GPU sums frames, and does nothing while no packets come",
+                         "leave it out, or use -m host");
     }
     config_.pool.memory = ingest::pool_memory(ingest.path, on_gpu());
     if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) {
@@ -185,9 +190,11 @@ class IngestCommand : ForwarderFrame {
     }
     for (const port::Port& port : all) {
       for (const auto& [counter, value] : port.extended_counters()) {
-        if (counter.starts_with("fault_") && value != 0) report.ingest->faults.emplace_back(counter, value);
+        const bool of_fault = counter.starts_with("fault_") || (counter == "tx_queue_full" && injects());
+        if (of_fault && value != 0) report.ingest->faults.emplace_back(counter, value);
       }
     }
+    if (injects()) report.injected = report::InjectedFaults::of(report.ingest->faults);
     if (failure) report.notes.push_back(failure->message());
     print(report);
     if (failure) {

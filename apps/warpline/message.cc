@@ -145,7 +145,11 @@ class MessageRun : RunFrame {
     WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(endpoint_config, clock_.now()));
     if (plan_.client()) {
       service::MessageClient::Plan plan = plan_.client_plan(number);
-      WARPLINE_CHECK(draw_secret({reinterpret_cast<std::uint8_t*>(&plan.seed), sizeof(plan.seed)}));
+      if (is_given(loaded_, "run.seed")) {
+        plan.seed = config_.run.seed + number;
+      } else {
+        WARPLINE_CHECK(draw_secret({reinterpret_cast<std::uint8_t*>(&plan.seed), sizeof(plan.seed)}));
+      }
       auto client = std::make_unique<service::MessageClient>(std::move(plan), pattern_, stop_, store);
       clients_.push_back(client.get());
       part.app = std::move(client);

@@ -64,6 +64,7 @@ class Ports {
   [[nodiscard]] std::uint64_t count(std::size_t port, const char* name) const {
     return ports_[port].extended_counters()[name];
   }
+  [[nodiscard]] const port::Port& port(std::size_t port) const { return ports_[port]; }
   [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }
   [[nodiscard]] rte_mempool* other_pool() const { return other_->get(); }
 
@@ -221,6 +222,21 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 kStatic, "sent by another lcore", "through the pool"}),
     [](const auto& tested) { return tested.param.name; });
+
+/// Drivers that free fast put buffers back as they are (DPDK, rte_ip_frag.h: "direct and non-segmented").
+TEST(RecycleSetup, BuffersThatAreChainedAreNotFreedFast) {
+  const std::string fast = "mbuf_fast_free";
+  port::PortSettings config = rings();
+  const Ports whole({"net_vnic0"}, config, true);
+  EXPECT_THAT(whole.port(0).setup().tx_offloads, testing::Contains(fast));
+  config.mtu = 9000;
+  const Ports chained({"net_vnic1"}, config, true);
+  EXPECT_THAT(chained.port(0).setup().tx_offloads, testing::Not(testing::Contains(fast)));
+  EXPECT_THAT(chained.port(0).setup().refused, IsEmpty());
+  config.tx_offloads = {fast};
+  const Ports asked({"net_vnic2"}, config);
+  EXPECT_THAT(asked.port(0).setup().refused, ElementsAre(HasSubstr("frames lie in several buffers")));
+}
 
 TEST(RecycleSetup, FramesInSeveralBuffersAreRefused) {
   port::PortSettings config = rings();

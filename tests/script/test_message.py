@@ -202,7 +202,7 @@ class Message(MessageCase):
                 here = f"127.0.0.1:{free_port()}"
                 server = self.server("--listen", here, "--workers", workers)
                 # The client's own absence is longer than its patience; the server has fifteen seconds of it.
-                impatient = ("--peer-timeout", "200ms") if stops == "client" else ()
+                impatient = ("--peer-timeout", "900ms") if stops == "client" else ()  # it is stopped for a second at least
                 client = self.client("--connect", here, "-P", 4, "--workers", workers, "--test", "rate", "--verify", *impatient)
                 for program in (client, server):
                     program.wait_for("stderr", ROW)

@@ -33,7 +33,11 @@ class MessageKey(Case):
 
     def ask(self, *arguments):
         return self.warpline("message", "client", "--port", "socket", "--connect", self.here, "--requests", 300, "--length", 3000,
-                             "--peer-timeout", "300ms", "--verify", "--json", *arguments)
+                             "--verify", "--json", *arguments)
+
+    def ask_in_vain(self, *arguments):
+        """Nobody answers. Where somebody does, no limit is as short: a busy machine may take longer."""
+        self.assertEqual(self.ask("--peer-timeout", "300ms", *arguments).code, 5)
 
     def end(self, server):
         server.signal(signal.SIGINT)
@@ -52,19 +56,18 @@ class MessageKey(Case):
 
     def test_another_key(self):
         server = self.serve("--key", self.key("one", "00112233445566778899aabbccddeeff"))
-        outcome = self.ask("--key", self.key("other", "00112233445566778899aabbccddeefe"))
-        self.assertEqual(outcome.code, 5, outcome)
+        self.ask_in_vain("--key", self.key("other", "00112233445566778899aabbccddeefe"))
         report = self.end(server)
         self.assertGreater(report["drops"]["unknown_key"], 0)
 
     def test_a_key_on_one_side(self):
         key = self.key("key", "00112233445566778899aabbccddeeff")
         server = self.serve("--key", key)
-        self.assertEqual(self.ask().code, 5)
+        self.ask_in_vain()
         self.end(server)
         self.here = f"127.0.0.1:{free_port()}"
         server = self.serve()
-        self.assertEqual(self.ask("--key", key).code, 5)
+        self.ask_in_vain("--key", key)
         self.end(server)
 
     def test_keys_are_exchanged_while_the_server_runs(self):
@@ -75,7 +78,7 @@ class MessageKey(Case):
                              "--rate", 200, "--verify", "--json", "--interval", "0.1")
         lasting.wait_for("stderr", r"^ *0\.[1-9]")
         second = self.key("second", other)
-        self.assertEqual(self.ask("--key", second).code, 5)
+        self.ask_in_vain("--key", second)
         keys.write_text(one + other)
         server.signal(signal.SIGHUP)
         server.wait_for("stderr", "read the keys again: added bob; 2 in all$")
@@ -84,7 +87,7 @@ class MessageKey(Case):
         server.signal(signal.SIGHUP)
         server.wait_for("stderr", "read the keys again: removed alice; 1 in all$")
         self.assertEqual(self.ask("--key", second).code, 0)
-        self.assertEqual(self.ask("--key", self.key("third", one)).code, 5)
+        self.ask_in_vain("--key", self.key("third", one))
         keys.write_text(other + "carol 00\n")
         server.signal(signal.SIGHUP)
         server.wait_for("stderr", "the keys stay as they were: .*line 2 has 2 digits")

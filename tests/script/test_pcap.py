@@ -71,6 +71,34 @@ class PcapInPcapOut(Case):
                 _, received = self.forward(sent, "--mtu", 9000, "--data-room", 2048, "--engine", engine)
                 self.assertEqual(received, [frames.swapped(frame) for frame in sent])
 
+    def test_frames_of_receive_offload_leave_whole_or_by_name(self):
+        """Captures of hosts with GRO or TSO have segments of up to 64 KiB. net_pcap writes no more than 16,128 bytes (RTE_ETHER_MAX_JUMBO_FRAME_LEN)
+        of a frame in several buffers."""
+        sizes = (1514, 9014, 16_128, 16_129, 20_000, 65_549)
+        sent = [frame.ljust(size, bytes([size % 251])) for size, frame in zip(sizes, frames.mixed(len(sizes), seed=3))]
+        for engine in ("inline", "thread"):
+            for room, most in ((2048, 16_128), (32_768, 20_000)):
+                with self.subTest(engine=engine, room=room):
+                    report, received = self.forward(sent, "--workload", "none", "--data-room", room, "--engine", engine)
+                    whole = [frame for frame in sent if len(frame) <= most]
+                    self.assertEqual(received, whole)
+                    self.assertEqual(report["drops"], {"giant": len(sent) - len(whole)})
+                    self.assertEqual(report["tx"], {"packets": len(whole), "bytes": sum(map(len, whole))})
+        report, received = self.forward(sent, "--workload", "mac-swap")
+        self.assertEqual(received, [frames.swapped(sent[0])])
+        self.assertEqual(report["drops"], {"giant": len(sent) - 1})
+
+    def test_each_queue_reads_a_file_of_its_own(self):
+        sent = {name: frames.mixed(count, seed) for name, count, seed in (("a", 10, 11), ("b", 700, 12))}
+        inputs = "".join(f",rx_pcap={pcap.write(self.scratch.path / name, frame)}" for name, frame in sent.items())
+        outputs = "".join(f",tx_pcap={self.scratch.path / name}.out" for name in sent)
+        run = ("forward", "--port", f"net_pcap0{inputs}{outputs}", "--workload", "none", "--json")
+        report = self.report_of(self.warpline(*run, "-p", 2))
+        self.assertEqual(report["rx"]["packets"], 710)
+        for name in sent:
+            self.assertEqual(pcap.read(self.scratch.path / f"{name}.out"), sent[name])
+        self.assert_one_line_error(self.warpline(*run), 2, "2 files or interfaces to receive from", "use 2 pipelines")
+
     def test_two_ports_forward_to_each_other(self):
         sent = {name: frames.mixed(200, seed) for name, seed in (("a", 11), ("b", 12))}
         ports = []

@@ -3,7 +3,7 @@
 
 import unittest
 
-from support import pcap
+from support import frames, pcap
 from support.case import Case, needs_vnic
 
 PACKETS = 1000
@@ -48,6 +48,25 @@ class Transmit(Case):
         (queue,) = self.transmit("net_null0")
         self.check_flow(queue["tx"])
         self.assertNotIn("left", queue)
+
+    def test_an_end_with_an_address_answers(self):
+        """A router that asks for the generator's address by ARP or echo is answered, whichever end the generator is."""
+        mac = bytes.fromhex("020000000007")
+        asked = frames.arp_request(mac, "10.0.0.2", "10.0.0.1")
+        capture = pcap.write(self.scratch.path / "asked.pcap", [asked])
+        for role in ("transmit", "receive", "both"):
+            answers = self.scratch.path / f"{role}.pcap"
+            outcome = self.warpline(
+                *("generate", "--role", role, "--port", f"net_pcap0,rx_pcap={capture},tx_pcap={answers}", "--address", "10.0.0.1/24"),
+                *("--seconds", "1s", "--rate", "10pps", "--no-hugepages", "--json"),
+            )
+            report = self.report_of(outcome)
+            self.assertTrue(report["conserved"], outcome)
+            self.assertEqual(report["rx"]["packets"], 1, outcome)
+            (answer,) = [frame for frame in pcap.read(answers) if frame[12:14] == b"\x08\x06"]
+            own = answer[6:12]
+            self.assertEqual(answer[:6], mac)
+            self.assertEqual(answer[14:42], bytes.fromhex("0001080006040002") + own + bytes([10, 0, 0, 1]) + mac + bytes([10, 0, 0, 2]))
 
     @needs_vnic
     def test_for_people(self):

@@ -99,8 +99,7 @@ void add_common(std::vector<Option>& table) {
   tables.push_back(Command::top);
   std::vector<Command> counted = movers;
   counted.insert(counted.end(), {Command::capture, Command::trace});
-  const std::vector<Command> seeded = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
-                                       Command::message};
+  const std::vector<Command> seeded = {Command::forward, Command::ingest, Command::generate, Command::message};
   table.insert(
       table.end(),
       {{"port", 0, "port", "spec", all, Arity::list, "SPEC",
@@ -126,8 +125,17 @@ void add_common(std::vector<Option>& table) {
        {"interval", 0, "run", "interval", tables, Arity::single, "S", "seconds between lines of the live table",
         nanos<Config>(of(&Config::run, &report::RunSettings::interval), kSecond, Nanos{kSecond / 100},
                       Nanos{3600 * kSecond})},
-       {"seed", 0, "run", "seed", seeded, Arity::single, "N", "seed for all random choices",
-        unbounded<Config>(of(&Config::run, &report::RunSettings::seed))},
+       {"seed",
+        0,
+        "run",
+        "seed",
+        seeded,
+        Arity::single,
+        "N",
+        "seed for all random choices",
+        unbounded<Config>(of(&Config::run, &report::RunSettings::seed)),
+        ',',
+        {Role::client}},
        {"verify",
         0,
         "run",
@@ -267,27 +275,31 @@ Access<Config> batch_size() {
 void add_ingest(std::vector<Option>& table) {
   using ingest::IngestSettings;
   const std::vector<Command> ingest = {Command::ingest};
-  table.insert(table.end(),
-               {{"path", 0, "ingest", "path", ingest, Arity::single, "KIND", "how packets reach the consumer",
-                 choice<Config>(of(&Config::ingest, &IngestSettings::path))},
-                {"engine", 0, "ingest", "engine", ingest, Arity::single, "KIND", "what runs the consumer",
-                 optional_choice<Config>(of(&Config::ingest, &IngestSettings::engine))},
-                {"memory", 'm', "ingest", "memory", ingest, Arity::single, "KIND", "where the consumer finds packets",
-                 optional_choice<Config>(of(&Config::ingest, &IngestSettings::memory))},
-                {"batch", 'b', "ingest", "batch", ingest, Arity::single, "N",
-                 "maximum packets per batch, or by what the consumer takes", batch_size()},
-                {"gpu-memory", 0, "ingest", "gpu-memory", ingest, Arity::single, "BYTES",
-                 "budget for packets in hand and frames; auto: 64Mi per queue",
-                 optional_bytes<Config>(of(&Config::ingest, &IngestSettings::gpu_memory))},
-                {"consumer", 0, "ingest", "consumer", ingest, Arity::single, "KIND", "what is done with each packet",
-                 choice<Config>(of(&Config::ingest, &IngestSettings::consumer))},
-                {"transmit", 0, "ingest", "transmit", ingest, Arity::flag, "", "send what the consumer passes",
-                 boolean<Config>(of(&Config::ingest, &IngestSettings::transmit))},
-                {"frame", 0, "ingest", "frame", ingest, Arity::single, "TEXT",
-                 "packets become frames: packets=N,seq=OFFSET:BITS,payload=OFFSET:LEN", frame_description()},
-                {"faults", 0, "ingest", "faults", ingest, Arity::single, "ARGS",
-                 "what goes wrong on the loopback's wire, as net_vnic names it: loss=0.01,corrupt=0.001",
-                 text<Config>(of(&Config::ingest, &IngestSettings::faults))}});
+  table.insert(
+      table.end(),
+      {{"path", 0, "ingest", "path", ingest, Arity::single, "KIND", "how packets reach the consumer",
+        choice<Config>(of(&Config::ingest, &IngestSettings::path))},
+       {"engine", 0, "ingest", "engine", ingest, Arity::single, "KIND", "what runs the consumer",
+        optional_choice<Config>(of(&Config::ingest, &IngestSettings::engine))},
+       {"memory", 'm', "ingest", "memory", ingest, Arity::single, "KIND", "where the consumer finds packets",
+        optional_choice<Config>(of(&Config::ingest, &IngestSettings::memory))},
+       {"batch", 'b', "ingest", "batch", ingest, Arity::single, "N",
+        "maximum packets per batch, or by what the consumer takes", batch_size()},
+       {"gpu-memory", 0, "ingest", "gpu-memory", ingest, Arity::single, "BYTES",
+        "budget for packets in hand and frames; auto: 64Mi per queue",
+        optional_bytes<Config>(of(&Config::ingest, &IngestSettings::gpu_memory))},
+       {"consumer", 0, "ingest", "consumer", ingest, Arity::single, "KIND", "what is done with each packet",
+        choice<Config>(of(&Config::ingest, &IngestSettings::consumer))},
+       {"transmit", 0, "ingest", "transmit", ingest, Arity::flag, "", "send what the consumer passes",
+        boolean<Config>(of(&Config::ingest, &IngestSettings::transmit))},
+       {"frame", 0, "ingest", "frame", ingest, Arity::single, "TEXT",
+        "packets become frames: packets=N,seq=OFFSET:BITS,payload=OFFSET:LEN", frame_description()},
+       {"frame-timeout", 0, "ingest", "frame-timeout", ingest, Arity::single, "MS",
+        "hand over partial frames when no packet came for so long; 0: never",
+        nanos<Config>(of(&Config::ingest, &IngestSettings::frame_timeout), kMilli, Nanos{0}, Nanos{3600 * kSecond})},
+       {"faults", 0, "ingest", "faults", ingest, Arity::single, "ARGS",
+        "what goes wrong on the loopback's wire, as net_vnic names it: loss=0.01,corrupt=0.001",
+        text<Config>(of(&Config::ingest, &IngestSettings::faults))}});
 }
 
 /// What forward does with its packet buffers, and message with its own.

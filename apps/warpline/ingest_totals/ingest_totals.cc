@@ -97,13 +97,10 @@ report::IngestReport ingest_report(const forward::Forwarder& forwarder, const in
 
 void add_frames(report::IngestReport& report, const ingest::FrameTotals& frames) {
   const flow::AssemblerCounts& counts = frames.counts;
-  report.frames = {{"complete", counts.complete},
-                   {"incomplete", counts.incomplete},
-                   {"missing", counts.missing},
-                   {"skipped", counts.skipped},
-                   {"restarts", counts.restarts},
-                   {"streams", counts.streams},
-                   {"longest_open_ns", frames.longest_open}};
+  report.frames = {{"complete", counts.complete},   {"incomplete", counts.incomplete},
+                   {"missing", counts.missing},     {"skipped", counts.skipped},
+                   {"restarts", counts.restarts},   {"streams", counts.streams},
+                   {"timed_out", counts.timed_out}, {"longest_open_ns", frames.longest_open}};
   report.consumed = {.packets = frames.consumed.packets, .bytes = frames.consumed.bytes, .sum = frames.consumed.sum};
   for (std::size_t i = 0; i < flow::kPlacements; ++i) {
     if (counts.placements[i] == 0) continue;

@@ -30,22 +30,11 @@ template <typename Derived, handoff::Engine E, typename Clock>
 class IntakeStage : public Stage {
  public:
   std::uint16_t poll() final {
-    if (derived().failed()) [[unlikely]]
-      return 0;
-    const bool timed = sampler_.due();
-    if (timed) sampler_.start();
-    handoff::Burst* const burst = ring_.acquire();
-    if (burst == nullptr) {
-      path_.received.ring_full.add(1);
-      return 0;
+    const std::uint16_t received = take();
+    if constexpr (requires(E& engine) { engine.on_idle(); }) {
+      if (received == 0) engine_.on_idle();
     }
-    if constexpr (!Clock::kHolds) {
-      return fill(*burst, timed);
-    } else if constexpr (!Clock::kFills) {
-      return hold(*burst, timed);
-    } else {
-      return clock_.adapts() ? hold(*burst, timed) : fill(*burst, timed);
-    }
+    return received;
   }
 
   bool drain() final {
@@ -101,6 +90,26 @@ class IntakeStage : public Stage {
 
  private:
   Derived& derived() { return static_cast<Derived&>(*this); }
+
+  /// Receives what there is, and hands a burst to the engine if one closes. Returns how many packets came.
+  std::uint16_t take() {
+    if (derived().failed()) [[unlikely]]
+      return 0;
+    const bool timed = sampler_.due();
+    if (timed) sampler_.start();
+    handoff::Burst* const burst = ring_.acquire();
+    if (burst == nullptr) {
+      path_.received.ring_full.add(1);
+      return 0;
+    }
+    if constexpr (!Clock::kHolds) {
+      return fill(*burst, timed);
+    } else if constexpr (!Clock::kFills) {
+      return hold(*burst, timed);
+    } else {
+      return clock_.adapts() ? hold(*burst, timed) : fill(*burst, timed);
+    }
+  }
 
   bool end() {
     path_.receive_ended.store(true, std::memory_order_release);

@@ -18,6 +18,7 @@
 #include "warpline/memory/recycler.h"
 #include "warpline/packet/responder.h"
 #include "warpline/port/port_queue.h"
+#include "warpline/port/send_limits.h"
 
 namespace warpline::datapath {
 
@@ -71,7 +72,8 @@ struct QueuePath {
 
   port::PortQueue rx;
   port::PortQueue tx;
-  port::PortQueue reply;  ///< a transmit queue of the receiving port
+  port::PortQueue reply;         ///< a transmit queue of the receiving port
+  port::SendLimits tx_limits{};  ///< of `tx`: longer frames are dropped as giants
   std::uint16_t burst;
   std::uint64_t deadline_ticks;
   bool adapts = false;          ///< batches to an engine close when AdaptiveBatch says, at `burst` packets at most

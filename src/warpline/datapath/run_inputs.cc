@@ -12,12 +12,16 @@ namespace {
 /// Packets that a port can ever receive because it replays a file once; 0 for all other ports.
 Result<std::uint64_t> recorded_packets(const std::string& text) {
   WARPLINE_TRY(const runtime::PortSpec spec, runtime::parse_port_spec(text));
-  const auto file = spec.arguments.find("rx_pcap");
-  if (spec.driver != "net_pcap" || file == spec.arguments.end()) return std::uint64_t{0};
+  if (spec.driver != "net_pcap") return std::uint64_t{0};
   const auto endless = spec.arguments.find("infinite_rx");
   if (endless != spec.arguments.end() && endless->second != "0") return std::uint64_t{0};
-  WARPLINE_TRY(const runtime::PcapFacts facts, runtime::check_pcap(file->second));
-  return facts.packets;
+  std::uint64_t packets = 0;
+  const auto [first, last] = spec.arguments.equal_range("rx_pcap");  // one for each queue
+  for (auto file = first; file != last; ++file) {
+    WARPLINE_TRY(const runtime::PcapFacts facts, runtime::check_pcap(file->second));
+    packets += facts.packets;
+  }
+  return packets;
 }
 
 /// Returns whether it is a net_memif that lends its server the memory of packets. Once connected it closes the files of

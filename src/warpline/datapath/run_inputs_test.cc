@@ -32,6 +32,14 @@ TEST_F(RunInputsTest, BoundARunByWhatAllFilesHold) {
   EXPECT_TRUE(inputs->used_up(7, 7, {}));
 }
 
+TEST_F(RunInputsTest, BoundARunByTheFilesOfAllQueuesOfAPort) {
+  const port::PortSettings first = replaying(3);
+  const std::string second = replaying(40).spec.substr(std::string("net_pcap0").size());
+  const Result<RunInputs> inputs = look_at_inputs(std::vector{port::PortSettings{.spec = first.spec + second}});
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message();
+  EXPECT_EQ(inputs->bound(0), 43U);
+}
+
 TEST_F(RunInputsTest, OneEndlessPortIsNoBound) {
   for (const port::PortSettings& endless : {port::PortSettings{.spec = "net_null0"}, replaying(4, ",infinite_rx=1")}) {
     const Result<RunInputs> inputs = look_at_inputs(std::vector{replaying(3), endless});

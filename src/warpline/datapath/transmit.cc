@@ -31,6 +31,27 @@ std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** 
   return sent;
 }
 
+std::uint16_t transmit_within_limits(QueuePath& path, port::PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+                                     std::uint64_t bytes) {
+  std::uint16_t kept = 0;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    rte_mbuf* const mbuf = mbufs[i];
+    if (path.tx_limits.allow(mbuf)) {
+      mbufs[kept++] = mbuf;
+      continue;
+    }
+    if (bytes != 0) bytes -= rte_pktmbuf_pkt_len(mbuf);
+    if (mbuf == path.followed.mbuf) path.followed.verdict = Verdict::giant;
+    if (auto* const capture = path.capture.load(std::memory_order_acquire); capture != nullptr) {
+      capture_drops(*capture, &mbuf, 1, to, capture::Direction::outbound, Verdict::giant);
+    }
+    rte_pktmbuf_free(mbuf);
+    path.sent.drops.add(Verdict::giant);
+  }
+  const std::uint16_t sent = kept == 0 ? std::uint16_t{0} : rte_eth_tx_burst(to.port, to.queue, mbufs, kept);
+  return transmit_retrying(path, to, mbufs, kept, sent, bytes);
+}
+
 void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict) {
   if (mbuf == path.followed.mbuf) [[unlikely]]
     path.followed.verdict = verdict;

@@ -15,8 +15,15 @@ namespace warpline::datapath {
 std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
                                 std::uint16_t sent, std::uint64_t bytes);
 
+/// The same where path.tx_limits are to be kept: frames that the driver would cut, or lose, are dropped as giants.
+std::uint16_t transmit_within_limits(QueuePath& path, port::PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+                                     std::uint64_t bytes);
+
+/// The mbufs, and their pointers, are the callee's.
 inline std::uint16_t transmit(QueuePath& path, port::PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
                               std::uint64_t bytes) {
+  if (path.tx_limits.any()) [[unlikely]]
+    return transmit_within_limits(path, to, mbufs, count, bytes);
   const std::uint16_t sent = rte_eth_tx_burst(to.port, to.queue, mbufs, count);
   if (sent != count) [[unlikely]]
     return transmit_retrying(path, to, mbufs, count, sent, bytes);

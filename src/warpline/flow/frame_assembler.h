@@ -65,6 +65,13 @@ class FrameAssembler {
     publish();
   }
 
+  /// Hands over the frames of streams of which no packet was placed for `limit` at `now`, as FrameCore::expire() does.
+  /// The caller calls it every now and then, a fraction of `limit` apart.
+  void expire(std::uint64_t now, std::uint64_t limit) {
+    core_.expire(now, limit);
+    publish();
+  }
+
   /// Returns how many frames were handed over so far. The thread that places.
   [[nodiscard]] std::uint64_t handed() const { return published_; }
 

@@ -237,6 +237,47 @@ TEST(FrameAssembler, UsesNoByteBeyondItsMemory) {
   }
 }
 
+TEST(FrameAssembler, FramesOfASilentStreamAreHandedOverAfterTheTimeLimit) {
+  Bench bench(plain(",window=3,streams=2"));
+  bench.place(0, 10);
+  bench.place(5, 11);
+  bench.place(20, 12, kKey + 1);
+  bench.assembler.expire(20, 100);  // from here on both streams are silent
+  bench.place(21, 90, kKey + 1);
+  bench.assembler.expire(119, 100);
+  EXPECT_THAT(masks(bench.consume()), ElementsAre());
+  bench.assembler.expire(120, 100);
+  EXPECT_THAT(masks(bench.consume()), ElementsAre("0:1000", "1:0100")) << "the other stream is not silent";
+  EXPECT_EQ(bench.place(1, 121), Placement::late);
+  EXPECT_EQ(bench.place(8, 122), Placement::placed) << "the next frame of the stream";
+  bench.assembler.expire(219, 100);
+  EXPECT_THAT(masks(bench.consume()), ElementsAre("5:1100")) << "silent since it was observed at 119";
+  bench.assembler.expire(219 + 101, 100);
+  EXPECT_THAT(masks(bench.consume()), ElementsAre("2:1000"));
+  bench.assembler.expire(1'000'000, 100);
+  EXPECT_THAT(masks(bench.consume()), ElementsAre()) << "nothing is open";
+  const AssemblerCounts counts = bench.assembler.counts();
+  EXPECT_EQ(counts.timed_out, 4U);
+  EXPECT_EQ(counts.incomplete, 4U);
+  EXPECT_EQ(counts.skipped, 0U);
+}
+
+/// One call reads a bounded number of windows; the next ones go on where it ended.
+TEST(FrameAssembler, AllStreamsExpireInTheEnd) {
+  constexpr std::uint32_t kStreams = 700;
+  Bench bench(plain(",window=4,streams=700"), 2801);
+  for (std::uint32_t stream = 0; stream < kStreams; ++stream) bench.place(0, 0, stream);
+  for (std::uint64_t now = 1; now <= 3; ++now) bench.assembler.expire(now, 100);
+  std::size_t frames = 0;
+  for (std::uint64_t now = 104; now <= 106; ++now) {
+    bench.assembler.expire(now, 100);
+    const std::size_t handed = bench.consume().size();
+    EXPECT_LE(handed, FrameCore::kExpiryCells / 4);
+    frames += handed;
+  }
+  EXPECT_EQ(frames, kStreams);
+}
+
 TEST(FrameAssembler, AConsumerOnAnotherThreadSeesWholeFrames) {
   constexpr std::int64_t kFrames = 20'000;
   Bench bench(plain(",window=2,streams=1"), 5);

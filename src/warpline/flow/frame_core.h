@@ -23,6 +23,7 @@ struct AssemblerCounts {
   std::uint64_t skipped;                  ///< frames that are not handed over because none of their packets came
   std::uint64_t restarts;                 ///< of sources
   std::uint64_t streams;                  ///< streams that appeared
+  std::uint64_t timed_out;                ///< frames of `incomplete` whose stream placed no packet for the time limit
 };
 
 /// `FrameQueueView` is what assembler and consumer share, in memory that both reach: two rings, each with room for all
@@ -40,6 +41,7 @@ struct AssemblerWords {
   std::uint64_t handed;      ///< frames handed over, also those that are not published
   std::uint64_t taken;       ///< frames taken off the ring of free ones
   std::uint64_t freed_seen;  ///< frames freed, when last looked at
+  std::uint64_t expiring;    ///< the stream that expire() looks at next
   AssemblerCounts counts;
 };
 
@@ -109,6 +111,7 @@ class FrameCore {
   WARPLINE_HD explicit FrameCore(const AssemblerView& view) : view_(view) {}
 
   static constexpr std::uint32_t kNoStream = ~0U;
+  static constexpr std::uint32_t kExpiryCells = 1024;
 
   /// Returns the stream of a key, or kNoStream.
   [[nodiscard]] WARPLINE_HD std::uint32_t find_stream(std::uint64_t key) const {
@@ -187,6 +190,18 @@ class FrameCore {
     for (std::uint32_t i = 0; i < view_.words->counts.streams; ++i) flush_stream(i);
   }
 
+  /// Hands over the frames of each stream of which no packet was placed for `limit` at `now`, by a clock of the
+  /// caller's own: a source that pauses keeps no frame. Silence is measured from the first call that observes it. Reads
+  /// at most kExpiryCells frames of windows, or one stream, and goes on with the next stream in the next call.
+  WARPLINE_HD void expire(std::uint64_t now, std::uint64_t limit) {
+    const std::uint64_t streams = view_.words->counts.streams;
+    const std::uint64_t most = kExpiryCells / view_.plan.window;
+    for (std::uint64_t i = 0; i < streams && (i == 0 || i < most); ++i) {
+      if (view_.words->expiring >= streams) view_.words->expiring = 0;
+      expire_stream(static_cast<std::uint32_t>(view_.words->expiring++), now, limit);
+    }
+  }
+
   /// Lets the consumer see what was handed over. The caller is the thread that copied, or behind a barrier of all that
   /// did.
   WARPLINE_HD void publish() { store_release(view_.queue.handed_to, view_.words->handed); }
@@ -241,6 +256,7 @@ class FrameCore {
   [[nodiscard]] WARPLINE_HD PlaceStep start(std::uint32_t number, const PacketReading& reading, std::uint64_t time) {
     StreamState& stream = view_.streams[number];
     start_window(view_.plan, stream, cells_of(number), reading);
+    stream.seen_packets = ~std::uint64_t{0};
     const WindowPlace place = locate(view_.plan, stream, reading.number, reading.part);
     return open(number, stream.head_cell, place.slot, time);
   }
@@ -285,6 +301,29 @@ class FrameCore {
       if (cells[cell].state == CellState::open) hand_over(number, cell, back);
       if (cells[cell].state == CellState::awaited) add_to(view_.words->counts.skipped, 1);
       if (cells[cell].state != CellState::done) cells[cell].state = CellState::passed;
+    }
+  }
+
+  WARPLINE_HD void expire_stream(std::uint32_t number, std::uint64_t now, std::uint64_t limit) {
+    StreamState& stream = view_.streams[number];
+    const WindowCell* const cells = cells_of(number);
+    std::uint64_t open = 0;
+    std::uint64_t packets = 0;
+    for (std::uint32_t i = 0; i < view_.plan.window; ++i) {
+      if (cells[i].state == CellState::open) {
+        ++open;
+        packets += cells[i].present;
+      } else if (cells[i].state == CellState::done) {
+        packets += view_.plan.packets;
+      }
+    }
+    if (packets != stream.seen_packets || stream.head_index != stream.seen_index) {
+      stream.seen_packets = packets;
+      stream.seen_index = stream.head_index;
+      stream.quiet_since = now;
+    } else if (open != 0 && now - stream.quiet_since >= limit) {
+      add_to(view_.words->counts.timed_out, open);
+      flush_stream(number);
     }
   }
 

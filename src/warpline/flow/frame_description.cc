@@ -256,6 +256,18 @@ Result<void> check_numbers(const FrameDescription& description) {
                     bits, frames),
         "use a wider field, fewer packets per frame, or a smaller window and jump");
   }
+  // After the last number comes 0. Unless whole frames fit, the sender and the assembler would disagree from then on
+  // about the first packet of a frame. So many units do not come in a run: at 50 million per second they take 65 days.
+  constexpr Wide kMaxUnits = Wide{1} << 48;
+  const Wide numbers = Wide{1} << bits;
+  const Wide frame = Wide{description.packets / description.packets_per_heap()} * description.step;
+  if (numbers % frame != 0 && numbers / description.step < kMaxUnits) {
+    return refused("seq",
+                   fmt::format("a number of {} bits starts again at 0 in the middle of a frame: 2^{} is no multiple of "
+                               "the {} numbers of a frame",
+                               bits, bits, static_cast<std::uint64_t>(frame)),
+                   "use a power of two for packets and step, or a wider field");
+  }
   return {};
 }
 
@@ -308,6 +320,14 @@ Result<FrameDescription> parse_frame_description(std::string_view text) {
   WARPLINE_CHECK(check_field("stream", description.stream_field, description));
   WARPLINE_CHECK(check_numbers(description));
   return description;
+}
+
+Result<void> check_queues(const FrameDescription& description, std::uint32_t queues) {
+  if (queues <= 1 || description.stream == StreamKind::five_tuple) return {};
+  return usage_error(fmt::format("cannot assemble frames on {} queues of a port", queues),
+                     "each queue assembles frames by itself, and the port spreads packets over queues by 5-tuple, so "
+                     "packets of one stream would be in several frames",
+                     "use one pipeline, or add stream=5-tuple to the frame description");
 }
 
 std::string to_text(const FrameDescription& description) {

@@ -84,6 +84,10 @@ struct FrameDescription {
 /// fit names the key, why it does not, and what to write.
 [[nodiscard]] Result<FrameDescription> parse_frame_description(std::string_view text);
 
+/// Checks that packets which a port spreads over so many queues by their 5-tuples can become frames, where each queue
+/// has an assembler of its own: a usage error if the packets of one stream might be received by several.
+[[nodiscard]] Result<void> check_queues(const FrameDescription& description, std::uint32_t queues);
+
 /// Returns the text that parses to the same description.
 [[nodiscard]] std::string to_text(const FrameDescription& description);
 

@@ -102,12 +102,39 @@ TEST(FrameDescription, ANumberThatComesRoundTooSoonIsRefused) {
   EXPECT_EQ(described("packets=16,seq=0:8,payload=8:8,window=2,jump=2").window, 2U);
 }
 
+/// 256 numbers are 25 frames of 10 and 6 packets of another, behind which the sender begins again at 0.
+TEST(FrameDescription, ANumberThatComesRoundInTheMiddleOfAFrameIsRefused) {
+  EXPECT_THAT(refusal("packets=10,seq=0:8,payload=8:8,window=1,jump=1"), HasSubstr("2^8 is no multiple of the 10"));
+  EXPECT_THAT(refusal("packets=1000,seq=0:32,payload=8:8"), HasSubstr("in the middle of a frame"));
+  EXPECT_THAT(refusal("packets=8,seq=0:32,payload=8:8,step=3"), HasSubstr("the 24 numbers of a frame"));
+  EXPECT_THAT(refusal("format=spead,packets=10,payload=8,heap=8,seq=42:48,step=4096"), HasSubstr("the 40960 numbers"));
+  // Powers of two fit in whole, and wide numbers do not come round in a run.
+  EXPECT_EQ(described("packets=16,seq=0:8,payload=8:8,window=1,jump=1,step=2").step, 2U);
+  EXPECT_EQ(described("packets=1000,seq=0:48,payload=8:8").packets, 1000U);
+  EXPECT_EQ(described("format=spead,packets=10,payload=8,heap=8").packets_per_heap(), 1U);
+  EXPECT_EQ(described("format=vita49,packets=10,payload=1440,step=360").step, 360U);
+}
+
+TEST(FrameDescription, PacketsOfAStreamPassOneAssembler) {
+  const auto queues = [](const char* streams, std::uint32_t count) {
+    return check_queues(described("packets=4,seq=0:32,payload=8:8" + std::string(streams)), count);
+  };
+  for (const char* streams : {"", ",stream=4:16"}) {
+    EXPECT_TRUE(queues(streams, 1).ok());
+    const Result<void> several = queues(streams, 2);
+    ASSERT_FALSE(several.ok()) << streams;
+    EXPECT_EQ(several.error().kind, ErrorKind::usage);
+    EXPECT_THAT(several.error().message(), HasSubstr("stream=5-tuple"));
+  }
+  EXPECT_TRUE(queues(",stream=5-tuple", 256).ok());
+}
+
 RC_GTEST_PROP(FrameDescription, TheTextParsesToTheSame, ()) {
   const auto pick = [](std::uint32_t low, std::uint32_t high) { return *rc::gen::inRange(low, high); };
   std::string text = "packets=" + std::to_string(pick(1, 2000));
   switch (pick(0, 4)) {
     case 0:
-      text += ",seq=" + std::to_string(pick(0, 8)) + ":" + std::to_string(pick(40, 65)) + ":le,payload=16:";
+      text += ",seq=" + std::to_string(pick(0, 8)) + ":" + std::to_string(pick(48, 65)) + ":le,payload=16:";
       break;
     case 1:
       text += ",from=ethernet,seq=42:64,payload=58:";

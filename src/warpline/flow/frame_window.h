@@ -37,6 +37,10 @@ struct StreamState {
   std::uint64_t run_number;  ///< of the last packet too far from the window
   std::uint32_t run_part;
   std::uint32_t run_length;  ///< packets too far from the window that followed each other
+  // What expire() saw when packets had last been placed.
+  std::uint64_t quiet_since;   ///< by expire()'s clock
+  std::uint64_t seen_packets;  ///< packets in the frames of the window; all ones: not seen
+  std::int64_t seen_index;     ///< head_index
 };
 
 /// `Region` says where a packet lies, seen from the head of its stream's window.

@@ -30,6 +30,7 @@ std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings&
       route.rx_port == route.tx_port ? route.queue : settings.forward.pipelines + route.queue);
   path->rx = {rx.id, route.queue};
   path->tx = {ports[route.tx_port].id, route.queue};
+  path->tx_limits = port::send_limits(path->tx.port);
   path->reply = {rx.id, reply_queue};
   path->burst = settings.forward.burst;
   if (settings.forward.adaptive_burst && route.rx_port < settings.ports.size()) {

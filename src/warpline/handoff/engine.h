@@ -21,6 +21,11 @@ concept PacketWork = std::copy_constructible<W> && requires(W work, FrameRef fra
   { work(frame) } -> std::same_as<Verdict>;
 };
 
+/// Work that has something to do while there are no packets, such as what a time limit asks for. Engines on host
+/// threads call idle() again and again then, by the thread that does the work.
+template <typename W>
+concept WorkBetweenBursts = requires(W work) { work.idle(); };
+
 /// Whether a copy of the work is worth keeping from burst to burst: it counts something. Works that do not say
 /// `static constexpr bool kStateless = true;` are taken to.
 template <PacketWork W>

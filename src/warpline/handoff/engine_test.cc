@@ -116,6 +116,27 @@ TEST(Engines, OneFrameOfAMillionThatIsSkippedIsSeen) {
 }
 
 // Who works in the stead of an engine that failed leaves alone what was done, and never guesses at the rest.
+/// Work that counts the calls between bursts.
+struct BetweenBursts {
+  std::atomic<int>* calls;
+  Verdict operator()(FrameRef /*frame*/) const { return Verdict::forward; }
+  void idle() const { calls->fetch_add(1); }
+  void merge(const BetweenBursts& /*other*/) {}
+};
+
+TEST(ThreadEngineIdle, CallsWorkBetweenBursts) {
+  std::atomic<int> calls = 0;
+  const auto ring = make_ring(8, 4);
+  ThreadEngine engine(*ring, BetweenBursts{&calls}, unpinned(1), "lane");
+  ASSERT_TRUE(engine.start().ok());
+  while (calls == 0) std::this_thread::yield();
+  engine.stop(Nanos{0});
+  InlineEngine own(*ring, BetweenBursts{&calls});
+  const int before = calls;
+  own.on_idle();
+  EXPECT_EQ(calls, before + 1);
+}
+
 TEST(FailUndone, CompletesWhatIsPublishedAndNotDone) {
   for (const std::uint64_t first : {std::uint64_t{1}, kRingSequenceMask - 5}) {
     PacketStream stream = make_stream(std::vector<std::uint16_t>(11, 4), 1);

@@ -27,6 +27,13 @@ class InlineEngine {
     ++next_;
   }
 
+  /// The producer's thread, when no packet has come.
+  void on_idle()
+    requires WorkBetweenBursts<W>
+  {
+    work_.idle();
+  }
+
   /// Nothing is ever left: a burst is complete when on_published() returns.
   EngineLeft stop(Nanos /*timeout*/) { return {}; }
 

@@ -85,7 +85,8 @@ Result<std::unique_ptr<IngestStages>> assemble_on_stream(const forward::StagePar
                                                                           .batch = ring.segments_per_slot,
                                                                           .slots = made.ring->slots(),
                                                                           .first_sequence = ring.first_sequence,
-                                                                          .watchdog = setup.watchdog});
+                                                                          .watchdog = setup.watchdog,
+                                                                          .timeout = settings.frame_timeout});
   if (!frames) return too_small_for_frames(std::move(frames).error());
   const BatchWork work{.consumer = nullptr, .assembly = frames->get()};
   sinks.push_back(*std::move(frames));
@@ -160,7 +161,7 @@ forward::StageMaker IngestPaths::keeping(std::shared_ptr<FrameInbox> inbox) {
       return gpu::built_without_cuda("frames in GPU memory");
 #endif
     }
-    auto frames = KeepingFrames::create(description, memory, inbox, parts.index);
+    auto frames = KeepingFrames::create(description, memory, inbox, parts.index, settings_.frame_timeout);
     if (!frames) return too_small_for_frames(std::move(frames).error());
     const KeepOnHost work{frames->get()};
     frames_.push_back(*std::move(frames));
@@ -184,7 +185,7 @@ Result<std::unique_ptr<IngestStages>> IngestPaths::assemble(const forward::Stage
     return gpu::built_without_cuda("frames in GPU memory");
 #endif
   }
-  auto frames = HostFrames::create(description, memory, consumer, parts.index);
+  auto frames = HostFrames::create(description, memory, consumer, parts.index, settings_.frame_timeout);
   if (!frames) return too_small_for_frames(std::move(frames).error());
   const AssembleOnHost work{frames->get()};
   frames_.push_back(*std::move(frames));

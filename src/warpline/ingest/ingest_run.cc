@@ -21,7 +21,8 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_batches(datapath::DatapathSe
 Result<std::unique_ptr<IngestRun>> IngestRun::start_frames(datapath::DatapathSettings settings,
                                                            const IngestSettings& ingest, FrameConsumer& consumer,
                                                            const runtime::RuntimeSettings& runtime) {
-  WARPLINE_CHECK(flow::parse_frame_description(ingest.frame));
+  WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(ingest.frame));
+  WARPLINE_CHECK(flow::check_queues(description, settings.forward.pipelines));
   const EngineKind engine = settings.forward.engine;
   if (runs_on_gpu(engine) && engine != EngineKind::launch) {
     return usage_error(fmt::format("frames by the {} engine", name(engine)),
@@ -39,7 +40,8 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_kept_frames(datapath::Datapa
                                                                 std::shared_ptr<FrameInbox> inbox,
                                                                 const runtime::RuntimeSettings& runtime,
                                                                 const LoopbackSettings& loopback) {
-  WARPLINE_CHECK(flow::parse_frame_description(ingest.frame));
+  WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(ingest.frame));
+  WARPLINE_CHECK(flow::check_queues(description, settings.forward.pipelines));
   const EngineKind engine = settings.forward.engine;
   if (runs_on_gpu(engine) && engine != EngineKind::launch) {
     return usage_error(fmt::format("frames to keep by the {} engine", name(engine)),

@@ -50,8 +50,9 @@ struct IngestSettings {
   std::optional<Bytes> gpu_memory{};           ///< budget of all queues and their frames; unset: kDefaultBudget each
   bool adaptive = false;                       ///< batches close by what the consumer was measured to take
   bool transmit = false;                       ///< packets that the consumer passes leave again
-  std::string frame{};   ///< packets become frames, as parse_frame_description() has it; empty: they do not
-  std::string faults{};  ///< of a loopback's far side, as net_vnic's devargs name them
+  std::string frame{};  ///< packets become frames, as parse_frame_description() has it; empty: they do not
+  Nanos frame_timeout{1'000'000'000};  ///< frames of a stream without packets for so long are handed over; 0: never
+  std::string faults{};                ///< of a loopback's far side, as net_vnic's devargs name them
   bool operator==(const IngestSettings&) const = default;
 };
 

@@ -9,6 +9,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "warpline/ingest/ingest_run.h"
 #include "warpline/ingest/ingest_stages.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/packet/frame_testing.h"
@@ -256,6 +257,23 @@ TEST(DeliverStage, AccountsForWhatAnEngineNeverDid) {
     EXPECT_EQ(path.path.sent.drops.get(Verdict::engine_stopped), 2U);
     (void)path.came_back();
     EXPECT_EQ(path.in_use(), 0U);
+  }
+}
+
+TEST(IngestRun, RefusesFramesWhosePacketsSeveralQueuesReceive) {
+  struct Ignore final : FrameConsumer {
+    bool consume(const ReadyFrame& /*frame*/) override { return true; }
+  } consumer;
+  datapath::DatapathSettings settings;
+  settings.ports = {{.spec = "net_null0"}};
+  settings.forward.engine = EngineKind::inline_;
+  settings.forward.pipelines = 2;
+  const IngestSettings ingest{.frame = "packets=16,seq=2:48:le,payload=18:140"};
+  for (const auto& run :
+       {IngestRun::start_frames(settings, ingest, consumer), IngestRun::start_kept_frames(settings, ingest, nullptr)}) {
+    ASSERT_FALSE(run.ok());
+    EXPECT_EQ(run.error().kind, ErrorKind::usage);
+    EXPECT_NE(run.error().fix.find("stream=5-tuple"), std::string::npos);
   }
 }
 

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port's queues and the pools that they are filled from.
+// A port's queues, the pools that they are filled from, and what they send whole.
 #include <fmt/format.h>
+#include <linux/if_packet.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
+#include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_errno.h>
+#include <rte_ether.h>
 
 #include "warpline/port/offloads.h"
 #include "warpline/port/port.h"
+#include "warpline/port/send_limits.h"
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/setup_step.h"
 
@@ -63,7 +70,46 @@ int setup_rx_queue(std::uint16_t id, std::uint16_t queue, std::uint16_t ring, un
   return rte_eth_rx_queue_setup(id, queue, ring, node, &rx, nullptr);
 }
 
+/// Returns the number that a device's argument `key` has, or `otherwise`.
+std::uint32_t argument_of(const rte_device* device, std::string_view key, std::uint32_t otherwise) {
+  const rte_devargs* const devargs = device == nullptr ? nullptr : rte_dev_devargs(device);
+  if (devargs == nullptr || devargs->args == nullptr) return otherwise;
+  const std::string_view arguments = devargs->args;
+  for (std::size_t begin = 0; begin < arguments.size();) {
+    const std::size_t end = std::min(arguments.find(',', begin), arguments.size());
+    const std::string_view argument = arguments.substr(begin, end - begin);
+    begin = end + 1;
+    if (!argument.starts_with(key) || argument.substr(key.size(), 1) != "=") continue;
+    const std::string_view value = argument.substr(key.size() + 1);
+    std::uint32_t number = 0;
+    const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (read.ec == std::errc{} && number != 0) return number;
+  }
+  return otherwise;
+}
+
 }  // namespace
+
+SendLimits send_limits(std::uint16_t ethdev) {
+  rte_eth_dev_info info;
+  std::uint16_t mtu = 0;
+  if (rte_eth_dev_info_get(ethdev, &info) != 0 || info.driver_name == nullptr) return {};
+  if (rte_eth_dev_get_mtu(ethdev, &mtu) != 0) mtu = UINT16_MAX;
+  const std::string_view driver = info.driver_name;
+  // drivers/net/pcap: a buffer of one jumbo frame puts the pieces together; files get no more, interfaces nothing.
+  if (driver == "net_pcap") return {.chained = RTE_ETHER_MAX_JUMBO_FRAME_LEN};
+  // drivers/net/tap ends a burst at a longer frame, so that those behind it are not sent either.
+  if (driver == "net_tap") return {.frame = mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 4U};
+  if (driver == "net_af_packet" || driver == "AF_PACKET PMD") {
+    // drivers/net/af_packet: what does not fit into a frame of the ring is freed, and the kernel refuses what is longer
+    // than the interface's MTU and a VLAN tag.
+    constexpr std::uint32_t kFrameSize = 2048;
+    constexpr std::uint32_t kHeader = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
+    const std::uint32_t frame = argument_of(info.device, "framesz", kFrameSize);
+    return {.frame = std::min<std::uint32_t>(frame - std::min(frame, kHeader), mtu + RTE_ETHER_HDR_LEN + 4U)};
+  }
+  return {};
+}
 
 Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools) {
   constexpr std::uint32_t kVlanTags = 2 * 4;
@@ -84,7 +130,15 @@ Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const
   // To mlx5 a split is a kind of scattering.
   if (splits || several) device_config_.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
   if (splits || several) device_config_.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-  if (splits || external) device_config_.txmode.offloads &= ~std::uint64_t{RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE};
+  // With it drivers put buffers back into their pool as they are, and chained ones would keep their links: DPDK asks
+  // for direct and non-segmented mbufs of one pool (rte_ip_frag.h).
+  constexpr std::uint64_t kFastFree = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  if ((splits || several || external) && (device_config_.txmode.offloads & kFastFree) != 0) {
+    device_config_.txmode.offloads &= ~kFastFree;
+    if (std::ranges::find(settings_.tx_offloads, "mbuf_fast_free") != settings_.tx_offloads.end()) {
+      setup_.refused.emplace_back("transmit offload mbuf_fast_free: frames lie in several buffers, or outside of them");
+    }
+  }
   return {};
 }
 

@@ -22,6 +22,15 @@ Result<void> check_queues(const std::string& name, const char* side, std::uint16
       most == 0 ? "use another port" : fmt::format("ask for at most {} pipelines or queues a port", most));
 }
 
+/// Each receive queue of net_pcap is a file or an interface of its own: without its queue an input is never read.
+Result<void> check_inputs(const std::string& name, const std::string& driver, std::uint16_t queues,
+                          std::uint16_t inputs) {
+  if (driver != "net_pcap" || queues == 0 || queues >= inputs) return {};
+  return usage_error(fmt::format("port {}: {} files or interfaces to receive from", name, inputs),
+                     fmt::format("each needs a receive queue, and the port has {}", queues),
+                     fmt::format("use {} pipelines or queues per port, or name fewer", inputs));
+}
+
 /// Adds those of `wanted` that the device lacks to `refused`; the others are returned.
 std::uint64_t grant(OffloadSide side, std::uint64_t wanted, std::uint64_t capability,
                     std::vector<std::string>& refused) {
@@ -86,6 +95,7 @@ Result<void> Port::configure(const PortSettings& settings, const PortQueues& que
   }
   WARPLINE_CHECK(check_queues(name_, "receive", queues.rx, info.max_rx_queues));
   WARPLINE_CHECK(check_queues(name_, "transmit", queues.tx, info.max_tx_queues));
+  WARPLINE_CHECK(check_inputs(name_, driver_, queues.rx, info.max_rx_queues));
   const std::uint16_t most = largest_mtu(info);
   if (settings.mtu > most || settings.mtu < info.min_mtu) {
     return usage_error(fmt::format("port {}: MTU {}", name_, settings.mtu),

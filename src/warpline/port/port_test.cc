@@ -12,6 +12,7 @@
 #include "warpline/base/give_way.h"
 #include "warpline/base/scratch_folder_testing.h"
 #include "warpline/port/ring_pair.h"
+#include "warpline/port/send_limits.h"
 #include "warpline/runtime/eal_environment.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/workers.h"
@@ -231,6 +232,39 @@ TEST_F(PortTest, AnMtuBeyondTheDevicesIsAUsageErrorThatSaysItsLimit) {
   PortSettings wanted = settings("net_null0");
   wanted.mtu = 10;
   expect_port_error(port->configure(wanted, {}), ErrorKind::usage, "the device takes ");
+}
+
+/// DPDK's net_pcap puts the pieces of a frame together in a buffer of RTE_ETHER_MAX_JUMBO_FRAME_LEN bytes.
+TEST_F(PortTest, LimitsOfWhatADriverSendsWhole) {
+  ScratchFolder folder;
+  const auto limits = [&](const std::string& spec) {
+    auto port = started(settings(spec));
+    EXPECT_TRUE(port.ok()) << port.error().message();
+    return send_limits(port->id());
+  };
+  EXPECT_FALSE(limits("net_null0").any());
+  const SendLimits pcap = limits("net_pcap0,tx_pcap=" + (folder.path() / "out.pcap").string());
+  EXPECT_EQ(pcap.frame, UINT32_MAX);
+  EXPECT_EQ(pcap.chained, 0x3f00U);
+  rte_mbuf one{};
+  one.nb_segs = 1;
+  one.pkt_len = 0x3f01;
+  EXPECT_TRUE(pcap.allow(&one));
+  one.nb_segs = 2;
+  EXPECT_FALSE(pcap.allow(&one));
+  one.pkt_len = 0x3f00;
+  EXPECT_TRUE(pcap.allow(&one));
+}
+
+TEST_F(PortTest, EachFileToReceiveFromNeedsAQueue) {
+  ScratchFolder folder;
+  const std::string files = ",rx_pcap=" + folder.write("a.pcap", pcap_bytes({std::string(60, 'a')})) +
+                            ",rx_pcap=" + folder.write("b.pcap", pcap_bytes({std::string(60, 'b')}));
+  auto port = Port::open("net_pcap0" + files);
+  ASSERT_TRUE(port.ok()) << port.error().message();
+  expect_port_error(port->configure(settings("net_pcap0" + files), {.rx = 1, .tx = 0}), ErrorKind::usage,
+                    "2 files or interfaces to receive from: each needs a receive queue, and the port has 1");
+  EXPECT_TRUE(port->configure(settings("net_pcap0" + files), {.rx = 2, .tx = 0}).ok());
 }
 
 TEST_F(PortTest, RingPairCarriesEachQueueAcross) {

@@ -12,6 +12,7 @@
 #include "warpline/base/statistics/run_totals.h"
 #include "warpline/capture/capture_totals.h"
 #include "warpline/report/ingest_report.h"
+#include "warpline/report/injected_faults.h"
 #include "warpline/traffic/queue_totals.h"
 #include "warpline/workload/count.h"
 
@@ -74,6 +75,7 @@ struct RunReport {
   std::optional<RecycleTotals> recycle;
   std::optional<RoutingTotals> routing;
   std::optional<IngestReport> ingest;
+  std::optional<InjectedFaults> injected;  ///< that the command was asked for, and that do not make a run fail
   std::optional<capture::CaptureTotals> capture;
   std::vector<traffic::QueueTotals> queues;  ///< of a generator
   std::vector<PortTotals> ports;

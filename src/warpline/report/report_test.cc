@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "warpline/report/facts.h"
+#include "warpline/report/run_end.h"
 
 namespace warpline::report {
 namespace {
@@ -160,6 +161,31 @@ TEST(Facts, ReadTheMachinesFiles) {
   EXPECT_EQ(facts["os"], "X Linux 1");
   EXPECT_EQ(facts["hugepages"]["2048kB"], 12);
   EXPECT_EQ(host_facts(root)["nodes"], 1);  // nothing there to read
+}
+
+/// Faults that the user asked for do not fail a run; one frame more that is missing, double or wrong does.
+TEST(ExitCode, OfARunWithInjectedFaults) {
+  const std::vector<std::pair<std::string, std::uint64_t>> counters = {
+      {"fault_loss", 10},    {"fault_flap", 2},      {"fault_duplicate", 5}, {"fault_corrupt", 3},
+      {"fault_truncate", 1}, {"fault_reorder", 100}, {"tx_queue_full", 4}};
+  const auto code = [&](const VerifyTotals& found, bool asked = true) {
+    RunReport report;
+    report.totals.verify = found;
+    if (asked) report.injected = InjectedFaults::of(counters);
+    return exit_code(report, false);
+  };
+  const VerifyTotals explained{.checked = 900, .bad = 4, .missing = 10 + 2 + 4 + 3 + 1, .duplicated = 5};
+  EXPECT_EQ(code(explained), 0);
+  EXPECT_EQ(code(explained, false), 4);
+  for (std::uint64_t VerifyTotals::* one : {&VerifyTotals::bad, &VerifyTotals::missing, &VerifyTotals::duplicated}) {
+    VerifyTotals found = explained;
+    ++(found.*one);
+    EXPECT_EQ(code(found), 4);
+  }
+  RunReport lossy;
+  lossy.injected = InjectedFaults::of(counters);
+  lossy.totals.rx.packets = 1;  // and nothing became of it
+  EXPECT_EQ(exit_code(lossy, false), 4);
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ void add_port(RunReport& report, const port::Port& port) {
 
 int exit_code(const RunReport& report, bool interrupted) {
   constexpr int kInterrupted = 130;
-  const bool clean = !report.totals.verify || report.totals.verify->clean();
+  const std::optional<VerifyTotals>& verify = report.totals.verify;
+  const bool clean = !verify || verify->clean() || (report.injected && report.injected->explain(*verify));
   if (!report.totals.conserved()) return static_cast<int>(ErrorKind::verification);
   if (port::any_removed()) return static_cast<int>(ErrorKind::peer);  // what is missing went with it
   if (!clean) return static_cast<int>(ErrorKind::verification);

@@ -44,8 +44,8 @@ void print(const Report& report, const RunSettings& settings) {
   flush_output(stdout);
 }
 
-/// The exit code of a run that came to its report: 4 if packets are unaccounted for or wrong, 5 if a port lost its
-/// device, 130 if it was interrupted, 0 otherwise.
+/// The exit code of a run that came to its report: 4 if packets are unaccounted for or wrong and the faults that the
+/// command was asked for do not explain it, 5 if a port lost its device, 130 if it was interrupted, 0 otherwise.
 [[nodiscard]] int exit_code(const RunReport& report, bool interrupted);
 
 }  // namespace warpline::report

@@ -101,6 +101,7 @@ Router::Router(const datapath::DatapathSettings& settings, const RouterSettings&
   for (const datapath::PathRoute& route : layout.paths) {
     auto path = std::make_unique<datapath::QueuePath>();
     path->rx = path->tx = path->reply = {ports_[route.rx_port].id, route.queue};
+    path->tx_limits = port::send_limits(path->tx.port);
     path->burst = settings.forward.burst;
     path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(kDefaultDeadline));
     path->tx_retries = settings.forward.tx_retries;

@@ -119,6 +119,7 @@ Tally TrafficGroup::through() const {
 TrafficGroup::Totals TrafficGroup::totals() const {
   Totals totals;
   std::uint64_t distinct = 0;
+  std::uint64_t replies_unsent = 0;
   for (const auto& member : members_) {
     const TrafficCounters& counters = member->counters;
     const VerifyCounters& verify = member->checker->counters();
@@ -138,10 +139,13 @@ TrafficGroup::Totals TrafficGroup::totals() const {
     totals.stalls += counters.stalls.get();
     totals.no_mbuf += counters.no_mbuf.get();
     totals.tx += {counters.tx.get(), counters.tx_bytes.get()};
+    totals.replies += {counters.replies.get(), counters.reply_bytes.get()};
+    replies_unsent += counters.replies_unsent.get();
     totals.generated += {counters.generated.get(), counters.generated_bytes.get()};
   }
   const std::uint64_t settled = totals.tx.packets + totals.drops[static_cast<std::size_t>(Verdict::tx_full)];
   totals.unsent = totals.generated.packets - std::min(settled, totals.generated.packets);
+  totals.drops[static_cast<std::size_t>(Verdict::tx_full)] += replies_unsent;
   totals.verify.missing = options_.sends ? totals.tx.packets - std::min(distinct, totals.tx.packets) : overtaken();
   return totals;
 }
@@ -150,6 +154,7 @@ void TrafficGroup::add_to(RunTotals& totals) const {
   const Totals own = this->totals();
   totals.rx += own.rx;
   totals.tx += own.tx;
+  totals.tx += own.replies;
   totals.generated = own.generated;
   totals.delivered = own.delivered;
   for (std::size_t i = 0; i < kVerdicts; ++i) totals.drops[i] += own.drops[i];

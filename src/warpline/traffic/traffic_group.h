@@ -28,8 +28,11 @@ struct alignas(64) TrafficCounters {
   Counter rx_bytes;
   Counter delivered;  ///< came back good; freed here
   Counter delivered_bytes;
-  Counter stalls;   ///< transmit calls that left frames over; those are tried again
-  Counter no_mbuf;  ///< turns without a free buffer to generate into
+  Counter replies;  ///< received as requests for the port's address, and sent back as the answer
+  Counter reply_bytes;
+  Counter replies_unsent;  ///< dropped, since the transmit queue was full
+  Counter stalls;          ///< transmit calls that left frames over; those are tried again
+  Counter no_mbuf;         ///< turns without a free buffer to generate into
   DropCounters drops;
 };
 
@@ -85,6 +88,7 @@ class TrafficGroup {
     Tally tx;
     Tally rx;
     Tally delivered;  ///< came back good
+    Tally replies;    ///< answers to ARP, neighbour discovery and echo; not in `tx`
     std::uint64_t stalls = 0;
     std::uint64_t no_mbuf = 0;  ///< turns
     DropTotals drops{};

@@ -10,6 +10,7 @@
 #include "warpline/base/give_way.h"
 #include "warpline/base/time/clock.h"
 #include "warpline/datapath/queue_path.h"
+#include "warpline/memory/mbuf_frame.h"
 
 namespace warpline::traffic {
 namespace {
@@ -62,7 +63,8 @@ bool TrafficWorker::poll() {
   } else if (!generating_ && unsent_ == 0 && !left_) {
     watch_completion(behind);
   }
-  const std::uint16_t received = group_.options().receives ? receive(behind) : std::uint16_t{0};
+  const bool receives = group_.options().receives || place_.responder != nullptr;
+  const std::uint16_t received = receives ? receive(behind) : std::uint16_t{0};
   if (!group_.options().sends && (group_.stopped() || group_.received_enough())) {
     finish();
   } else if (sent != 0 || member_.counters.delivered.get() != delivered || more_arrived()) {
@@ -145,18 +147,31 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
   if (member_.rx.begin == 0) member_.rx.begin = now;
   std::uint64_t bytes = 0;
   Tally good;
+  std::uint16_t kept = 0;
+  std::uint16_t replies = 0;
+  std::array<rte_mbuf*, kMaxTrafficBurst> answered;
   for (std::uint16_t i = 0; i < count; ++i) {
     if (i + 4 < count) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + 4], void*));
     const std::uint32_t length = rte_pktmbuf_pkt_len(mbufs[i]);
     bytes += length;
-    const Verdict verdict = member_.checker->check(mbufs[i], now);
+    if (place_.responder != nullptr && is_reply(mbufs[i])) [[unlikely]] {
+      answered[replies++] = mbufs[i];
+      continue;
+    }
+    mbufs[kept++] = mbufs[i];
+    if (!group_.options().receives) {
+      member_.counters.drops.add(Verdict::no_listener);
+      continue;
+    }
+    const Verdict verdict = member_.checker->check(mbufs[kept - 1], now);
     if (verdict == Verdict::forward) [[likely]] {
       good += {1, length};
     } else {
       member_.counters.drops.add(verdict);
     }
   }
-  rte_pktmbuf_free_bulk(mbufs.data(), count);
+  rte_pktmbuf_free_bulk(mbufs.data(), kept);
+  if (replies != 0) send_replies(answered.data(), replies);
   member_.rx.end = ticks_now();
   member_.counters.rx.add(count);
   member_.counters.rx_bytes.add(bytes);
@@ -164,6 +179,23 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
   member_.counters.delivered_bytes.add(good.bytes);
   if (group_.options().window != 0) group_.note_returned(place_.number);
   return count;
+}
+
+bool TrafficWorker::is_reply(const rte_mbuf* mbuf) const {
+  std::array<Segment, kMaxSegments> pieces;
+  const std::uint16_t count = memory::segments_of(mbuf, pieces.data());
+  return count != 0 && place_.responder->answer({pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)});
+}
+
+void TrafficWorker::send_replies(rte_mbuf** mbufs, std::uint16_t count) {
+  std::uint64_t bytes = 0;
+  for (std::uint16_t i = 0; i < count; ++i) bytes += rte_pktmbuf_pkt_len(mbufs[i]);
+  const std::uint16_t sent = rte_eth_tx_burst(place_.port, place_.queue, mbufs, count);
+  for (std::uint16_t i = sent; i < count; ++i) bytes -= rte_pktmbuf_pkt_len(mbufs[i]);
+  rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
+  member_.counters.replies.add(sent);
+  member_.counters.reply_bytes.add(bytes);
+  member_.counters.replies_unsent.add(count - sent);
 }
 
 void TrafficWorker::wait_for_the_rest(std::uint64_t now) {

@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "warpline/packet/responder.h"
 #include "warpline/traffic/completion_watch.h"
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/quiet_time.h"
@@ -23,6 +24,8 @@ class TrafficWorker {
     std::uint16_t port;
     std::uint16_t queue;
     bool yields = false;  ///< shares its core: gives it up when idle
+    /// Set: answers for the port's address, also where the worker checks nothing. It outlives the worker.
+    const packet::Responder* responder = nullptr;
   };
 
   TrafficWorker(TrafficGroup& group, const Place& place, rte_mempool& pool);
@@ -43,6 +46,9 @@ class TrafficWorker {
 
   std::uint16_t send(std::uint64_t now);
   std::uint16_t receive(std::uint64_t now);
+  /// Returns whether the packet asked for an answer of the port's address, and now is that.
+  [[nodiscard]] bool is_reply(const rte_mbuf* mbuf) const;
+  void send_replies(rte_mbuf** mbufs, std::uint16_t count);
   /// How many frames limit, closed loop and rate let it make now.
   [[nodiscard]] std::uint16_t allowance(std::uint64_t now);
   /// By the rate in force.

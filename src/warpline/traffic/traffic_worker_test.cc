@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <thread>
@@ -24,7 +25,7 @@ constexpr std::uint16_t kBurst = 32;
 /// Traffic workers on the far port of a wire; the test is what stands at its near end.
 class Wire {
  public:
-  Wire(TrafficGroup::Options options, const TrafficSettings& settings) {
+  Wire(TrafficGroup::Options options, const TrafficSettings& settings, const packet::Responder* responder = nullptr) {
     options.burst = kBurst;
     for (std::uint16_t i = 0; i < options.workers; ++i) pools_.push_back(make_test_pool(2047, 2048));
     const auto ids = *port::make_ring_pair(options.workers, kRing, -1);
@@ -36,8 +37,8 @@ class Wire {
     }
     group_.emplace(*TrafficPlan::make(settings, 1), options);
     for (std::uint16_t i = 0; i < options.workers; ++i) {
-      workers_.push_back(
-          std::make_unique<TrafficWorker>(*group_, TrafficWorker::Place{i, ports_[1].id(), i, true}, *pools_[i].get()));
+      workers_.push_back(std::make_unique<TrafficWorker>(
+          *group_, TrafficWorker::Place{i, ports_[1].id(), i, true, responder}, *pools_[i].get()));
     }
   }
   explicit Wire(const TrafficGroup::Options& options) : Wire(options, traffic_of_size("64")) {}
@@ -54,6 +55,15 @@ class Wire {
 
   void send(rte_mbuf* mbuf, std::uint16_t queue = 0) {
     if (rte_eth_tx_burst(ports_[0].id(), queue, &mbuf, 1) == 0) rte_pktmbuf_free(mbuf);
+  }
+
+  /// A frame of such bytes.
+  rte_mbuf* new_frame(const std::vector<std::uint8_t>& bytes) {
+    rte_mbuf* const mbuf = rte_pktmbuf_alloc(pools_[0].get());
+    auto* const room =
+        reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())));
+    std::ranges::copy(bytes, room);
+    return mbuf;
   }
 
   void reflect(std::uint16_t from = 0, std::uint16_t to = 0) {
@@ -133,6 +143,44 @@ TEST(TrafficWorker, CountsLostDuplicatedReorderedAndCorruptFrames) {
   EXPECT_EQ(totals.drops[static_cast<std::size_t>(Verdict::corrupt)], 160U);
   EXPECT_FALSE(totals.verify.clean());
   wire.expect_accounted();
+}
+
+/// An ARP request (RFC 826) for the generator's address is answered by its worker, in whichever role it is.
+TEST(TrafficWorker, AnswersForThePortsAddress) {
+  const packet::Responder responder(*parse_mac("02:00:00:00:00:99"), *parse_interface_address("10.0.0.1/24"));
+  for (const auto& [sends, receives] : {std::pair{true, true}, {true, false}, {false, true}}) {
+    Wire wire({.packets = 10, .sends = sends, .receives = receives, .drain = kNoDrain}, traffic_of_size("64"),
+              &responder);
+    const std::vector<std::uint8_t> request = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,  0, 0, 0, 0, 7, 8, 6,  // Ethernet
+                                               0,    1,    8,    0,    6,    4,    0,  1, 2, 0, 0, 0, 0, 7,
+                                               10,   0,    0,    2,                               // sender
+                                               0,    0,    0,    0,    0,    0,    10, 0, 0, 1};  // target
+    rte_mbuf* const asked = wire.new_frame(request);
+    rte_mbuf* const other = wire.new_frame(std::vector<std::uint8_t>(60, 1));
+    wire.send(asked);
+    wire.send(other);
+    wire.worker().poll();
+    std::vector<std::uint8_t> reply;
+    for (rte_mbuf* mbuf : wire.receive()) {
+      const auto* const bytes = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
+      if (bytes[12] == 8 && bytes[13] == 6) reply.assign(bytes, bytes + rte_pktmbuf_data_len(mbuf));
+      rte_pktmbuf_free(mbuf);
+    }
+    ASSERT_EQ(reply.size(), request.size());
+    EXPECT_EQ(reply[21], 2) << "an ARP reply";
+    EXPECT_EQ(std::vector(reply.begin(), reply.begin() + 6), (std::vector<std::uint8_t>{2, 0, 0, 0, 0, 7}));
+    EXPECT_EQ(std::vector(reply.begin() + 22, reply.begin() + 32),
+              (std::vector<std::uint8_t>{2, 0, 0, 0, 0, 0x99, 10, 0, 0, 1}));
+    wire.group().stop();
+    wire.run([] {});
+    const TrafficGroup::Totals totals = wire.group().totals();
+    EXPECT_EQ(totals.replies, (Tally{1, 42}));
+    EXPECT_EQ(totals.drops[static_cast<std::size_t>(receives ? Verdict::unstamped : Verdict::no_listener)], 1U);
+    EXPECT_EQ(totals.rx.packets, 2U);
+    RunTotals all;
+    wire.group().add_to(all);
+    EXPECT_TRUE(all.conserved());
+  }
 }
 
 TEST(TrafficWorker, AFrameThatComesTwiceIsADuplicate) {

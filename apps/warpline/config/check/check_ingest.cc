@@ -27,6 +27,7 @@ class IngestChecker : Checker {
     check_place();
     check_engine();
     check_batch();
+    check_sending();
     check_budget();
     check_consumer();
     check_frame();
@@ -112,6 +113,12 @@ class IngestChecker : Checker {
            fmt::format("use --batch {}, or --path copy alone", ingest::kLargestLentBatch));
   }
 
+  void check_sending() {
+    const auto answers = [](const port::PortSettings& port) { return !port.addresses.empty(); };
+    if (config_.ingest.transmit || std::ranges::any_of(config_.ports, answers)) return;
+    refuse_idle("tx-retries", "nothing is sent", "leave it out, or add --transmit");
+  }
+
   /// A batch, and a second one beside it, of the longest frames that the MTU allows.
   void check_budget() {
     if (!config_.ingest.gpu_memory) return;
@@ -140,7 +147,10 @@ class IngestChecker : Checker {
   /// One thread or CTA per queue assembles frames.
   void check_frame() {
     const ingest::IngestSettings& ingest = config_.ingest;
-    if (ingest.frame.empty()) return;
+    if (ingest.frame.empty()) {
+      refuse_idle("frame-timeout", "there are no frames", "leave it out, or add --frame");
+      return;
+    }
     if (config_.forward.ctas > 1) {
       refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("ctas"), config_.forward.ctas),
              "one thread or CTA per queue assembles frames", "use --ctas 1");
@@ -150,18 +160,22 @@ class IngestChecker : Checker {
       refuse(fmt::format("cannot combine {} with {}", place("frame"), place(other)),
              "the packets go into frames and to no other consumer", "leave one out");
     }
-    check_frame_packets();
+    const auto description = flow::parse_frame_description(ingest.frame);
+    if (!description) return;  // which is refused elsewhere
+    if (const auto queues = flow::check_queues(*description, config_.forward.pipelines); !queues) {
+      refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("pipelines"), config_.forward.pipelines),
+             queues.error().why, queues.error().fix);
+    }
+    check_frame_packets(*description);
   }
 
   /// The packets of a description are no longer than what the ports receive; else all would be too short for it.
-  void check_frame_packets() {
-    const auto description = flow::parse_frame_description(config_.ingest.frame);
-    if (!description) return;  // which is refused elsewhere
+  void check_frame_packets(const flow::FrameDescription& description) {
     constexpr std::uint32_t kEthernet = 14;
     constexpr std::uint32_t kIpv4AndUdp = 28;
-    const std::uint32_t bytes = description->packet_bytes();
+    const std::uint32_t bytes = description.packet_bytes();
     const std::uint32_t packet =
-        description->origin == flow::FrameOrigin::udp ? bytes + kIpv4AndUdp : bytes - std::min(bytes, kEthernet);
+        description.origin == flow::FrameOrigin::udp ? bytes + kIpv4AndUdp : bytes - std::min(bytes, kEthernet);
     std::uint16_t mtu = config_.ports.empty() ? config_.port_defaults.mtu : std::uint16_t{0};
     for (const port::PortSettings& port : config_.ports) mtu = std::max(mtu, port.mtu);
     if (packet <= mtu) return;

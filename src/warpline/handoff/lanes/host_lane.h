@@ -54,6 +54,7 @@ void drain_ring(const EngineView& view, LaneSequences sequences, W& work, LaneCo
     } else if (stop == RingStop::drain) {
       break;
     } else {
+      if constexpr (WorkBetweenBursts<W>) work.idle();
       share.end(false);
     }
   }

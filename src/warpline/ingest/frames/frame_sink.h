@@ -25,6 +25,7 @@ struct FrameTotals {
     counts.skipped += other.counts.skipped;
     counts.restarts += other.counts.restarts;
     counts.streams += other.counts.streams;
+    counts.timed_out += other.counts.timed_out;
     consumed.merge(other.consumed);
     if (longest_open < other.longest_open) longest_open = other.longest_open;
   }

@@ -49,7 +49,7 @@ struct WholeFrame {
 };
 
 TEST(FrameSum, IsTheSameByAnyNumberOfLanes) {
-  for (const char* text : {"packets=9,seq=0:32,payload=4:13", "packets=4,seq=0:32,payload=4:64", kSpead}) {
+  for (const char* text : {"packets=9,seq=0:64,payload=8:13", "packets=4,seq=0:32,payload=4:64", kSpead}) {
     const flow::FramePlan plan = plan_for_sum(text);
     const WholeFrame frame(plan);
     for (const std::uint32_t lanes : {2, 7, 32}) EXPECT_EQ(frame.sum(plan, lanes), frame.sum(plan)) << text;
@@ -57,7 +57,7 @@ TEST(FrameSum, IsTheSameByAnyNumberOfLanes) {
 }
 
 TEST(FrameSum, ChangesWithEveryByteThatArrivedAndWithNoOther) {
-  for (const char* text : {"packets=9,seq=0:32,payload=4:13", kSpead}) {
+  for (const char* text : {"packets=9,seq=0:64,payload=8:13", kSpead}) {
     const flow::FramePlan plan = plan_for_sum(text);
     WholeFrame frame(plan);
     frame.mask[2] = 0;
@@ -73,7 +73,7 @@ TEST(FrameSum, ChangesWithEveryByteThatArrivedAndWithNoOther) {
 }
 
 TEST(FrameSum, ChangesWithWhatIsKnownOfTheFrame) {
-  const flow::FramePlan plan = plan_for_sum("packets=9,seq=0:32,payload=4:13");
+  const flow::FramePlan plan = plan_for_sum("packets=9,seq=0:64,payload=8:13");
   WholeFrame frame(plan);
   std::vector<std::uint64_t> sums{frame.sum(plan)};
   ++frame.frame.key;

@@ -11,7 +11,7 @@
 namespace warpline::ingest {
 
 Result<std::unique_ptr<HostFrames>> HostFrames::create(const flow::FrameDescription& description, Bytes memory,
-                                                       FrameConsumer* consumer, std::uint32_t path) {
+                                                       FrameConsumer* consumer, std::uint32_t path, Nanos timeout) {
   constexpr std::size_t kFrameAlignment = flow::FrameLayout::kAlignment;
   const std::size_t size = memory.value / kFrameAlignment * kFrameAlignment;
   Memory bytes(static_cast<std::byte*>(std::aligned_alloc(kFrameAlignment, size)));
@@ -22,7 +22,7 @@ Result<std::unique_ptr<HostFrames>> HostFrames::create(const flow::FrameDescript
   WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
   WARPLINE_TRY(const flow::FrameAssembler assembler,
                flow::FrameAssembler::create(description, flow::PacketForm::ethernet, std::span(bytes.get(), size)));
-  return std::unique_ptr<HostFrames>(new HostFrames(std::move(bytes), plan, assembler, consumer, path));
+  return std::unique_ptr<HostFrames>(new HostFrames(std::move(bytes), plan, assembler, consumer, path, timeout));
 }
 
 Result<FrameTotals> HostFrames::end() {

@@ -39,8 +39,8 @@ packet::FrameBytes packet_of_frames(std::int64_t position) {
   return packet::ipv4_frame(17, packet::udp_datagram(flow::numbered_packet(description, 0, position)));
 }
 
-std::unique_ptr<HostFrames> frames_for(FrameConsumer& consumer) {
-  return *HostFrames::create(*flow::parse_frame_description(kFourPackets), Bytes{1U << 16}, &consumer, 6);
+std::unique_ptr<HostFrames> frames_for(FrameConsumer& consumer, Nanos timeout = {}) {
+  return *HostFrames::create(*flow::parse_frame_description(kFourPackets), Bytes{1U << 16}, &consumer, 6, timeout);
 }
 
 TEST(FramesForAConsumer, ComeCompleteAndAtTheEndWithWhatTheyLack) {
@@ -61,6 +61,33 @@ TEST(FramesForAConsumer, ComeCompleteAndAtTheEndWithWhatTheyLack) {
   EXPECT_EQ(kept.masks[1], (std::vector<std::uint8_t>{1, 0, 1, 1}));
   const packet::FrameBytes sent = packet_of_frames(6);
   EXPECT_TRUE(std::equal(sent.end() - 8, sent.end(), kept.payloads[1].begin() + 2 * 8));
+}
+
+/// Calls tick() as an idle engine does, for so long by its time.
+void stay_idle(HostFrames& frames, std::uint64_t& now, Nanos time) {
+  const std::uint64_t step = std::max<std::uint64_t>(nanos_to_ticks(time) / 4096, 1);
+  for (const std::uint64_t end = now + nanos_to_ticks(time); now < end; now += step) frames.tick(now);
+}
+
+/// A source that pauses for good: what came is consumed by the engine's calls between packets.
+TEST(FramesForAConsumer, ComeWithWhatTheyLackWhenTheSourceIsSilent) {
+  constexpr Nanos kTimeout{3600'000'000'000};
+  for (const Nanos timeout : {kTimeout, Nanos{0}}) {
+    KeptFrames kept;
+    const auto frames = frames_for(kept, timeout);
+    for (const int position : {0, 1, 2}) {
+      packet::SegmentedFrame packet(packet_of_frames(position));
+      EXPECT_TRUE(frames->assemble(packet.ref()));
+    }
+    std::uint64_t now = ticks_now();
+    stay_idle(*frames, now, {kTimeout.value * 7 / 8});
+    now += 100 * nanos_to_ticks(kTimeout);  // in which the thread did something else
+    frames->tick(now);
+    EXPECT_TRUE(kept.frames.empty());
+    stay_idle(*frames, now, {kTimeout.value * 4 / 8});
+    using Masks = std::vector<std::vector<std::uint8_t>>;
+    EXPECT_EQ(kept.masks, timeout.value == 0 ? Masks{} : Masks{{1, 1, 1, 0}});
+  }
 }
 
 TEST(FramesForAConsumer, ThatDoesNotGoOnAreAFailure) {

@@ -29,9 +29,16 @@ __global__ void flush_frames(flow::AssemblerView view) {
   core.publish();
 }
 
+__global__ void expire_frames(flow::AssemblerView view, std::uint64_t now, std::uint64_t limit) {
+  flow::FrameCore core(view);
+  core.expire(now, limit);
+  core.publish();
+}
+
 }  // namespace
 
 const void* take_in_turn_kernel() { return reinterpret_cast<const void*>(&take_in_turn); }
 const void* flush_frames_kernel() { return reinterpret_cast<const void*>(&flush_frames); }
+const void* expire_frames_kernel() { return reinterpret_cast<const void*>(&expire_frames); }
 
 }  // namespace warpline::ingest

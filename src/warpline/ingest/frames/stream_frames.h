@@ -18,6 +18,7 @@
 #include "warpline/gpu/memory/pinned_buffer.h"
 #include "warpline/ingest/batches/batch_assembly.h"
 #include "warpline/ingest/frames/frame_consumer.h"
+#include "warpline/ingest/frames/frame_expiry.h"
 #include "warpline/ingest/frames/frame_sink.h"
 #include "warpline/ingest/kept/frame_inbox.h"
 
@@ -44,6 +45,7 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
     std::uint32_t slots = 1;           ///< batches that are given at a time, a power of two
     std::uint64_t first_sequence = 1;  ///< of the burst ring
     Nanos watchdog{1'000'000'000};     ///< longest time that the consumer's last frames may take
+    Nanos timeout{};                   ///< frames of a stream without packets for so long are handed over; 0: never
   };
 
   /// Takes `memory` bytes at most, all that it will ever have: frames and their assembler's state in that GPU's memory,
@@ -90,6 +92,8 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
                const flow::AssemblerView& view, std::uint64_t* told);
 
   [[nodiscard]] bool launch(std::uint64_t sequence);
+  /// Has the GPU hand over frames whose time is up, behind the batches that it was given. False when CUDA refuses.
+  [[nodiscard]] bool expire();
   /// Launches batches again that stopped for want of a free frame, if frames came back since. `going` if there are none
   /// or it did, `waiting` if not.
   [[nodiscard]] State take_again();
@@ -112,14 +116,17 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
   flow::FrameQueue queue_;
   gpu::KernelLaunch assemble_;
   gpu::KernelLaunch flush_;
+  gpu::KernelLaunch expire_;
   // Made before kernels run that stay: beside them no kernel that is new to the GPU might begin.
   std::optional<gpu::GpuPlace> assemble_place_;
   std::optional<gpu::GpuPlace> flush_place_;
-  std::optional<gpu::CudaStream> stream_;     ///< the consumer's
-  std::optional<gpu::CudaEvent> assembled_;   ///< behind all that was launched
-  std::vector<InWork> in_work_;               ///< frames [returned_, handed_)
-  std::vector<Given> given_;                  ///< by sequence
-  std::uint64_t next_;                        ///< sequence of the batch that is given next
+  std::optional<gpu::GpuPlace> expire_place_;
+  std::optional<gpu::CudaStream> stream_;    ///< the consumer's
+  std::optional<gpu::CudaEvent> assembled_;  ///< behind all that was launched
+  std::vector<InWork> in_work_;              ///< frames [returned_, handed_)
+  std::vector<Given> given_;                 ///< by sequence
+  std::uint64_t next_;                       ///< sequence of the batch that is given next
+  FrameExpiry expiry_;
   std::uint64_t handed_ = 0;                  ///< frames that the consumer got
   std::uint64_t returned_ = 0;                ///< of these, or of the inbox's: came back
   std::uint64_t returned_before_launch_ = 0;  ///< when the last kernel was launched
@@ -139,5 +146,8 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
 [[nodiscard]] const void* take_in_turn_kernel();
 /// Returns the __global__ function (AssemblerView), for one thread, that hands over what is not complete.
 [[nodiscard]] const void* flush_frames_kernel();
+/// Returns the __global__ function (AssemblerView, now, limit), for one thread, that hands over frames whose time is
+/// up.
+[[nodiscard]] const void* expire_frames_kernel();
 
 }  // namespace warpline::ingest

@@ -22,6 +22,7 @@ static_assert(sizeof(BatchTurn) <= kTurnRoom);
 
 constexpr std::size_t kBatchArgument = 1;
 constexpr std::size_t kSequenceArgument = 2;
+constexpr std::size_t kNowArgument = 1;
 
 }  // namespace
 
@@ -70,6 +71,7 @@ Result<std::unique_ptr<StreamFrames>> StreamFrames::make(const flow::FrameDescri
   std::unique_ptr<StreamFrames> frames(new StreamFrames(place, consumer, std::move(owned), view, told));
   WARPLINE_TRY(frames->assemble_place_, gpu::GpuPlace::claim(place.gpu, frames->assemble_, 1));
   WARPLINE_TRY(frames->flush_place_, gpu::GpuPlace::claim(place.gpu, frames->flush_, 1));
+  WARPLINE_TRY(frames->expire_place_, gpu::GpuPlace::claim(place.gpu, frames->expire_, 1));
   WARPLINE_TRY(frames->stream_, gpu::CudaStream::create());
   WARPLINE_TRY(frames->assembled_, gpu::CudaEvent::create());
   for (std::uint32_t i = std::min(layout.frames(), kMostFramesInWork); i != 0; --i) {
@@ -90,14 +92,28 @@ StreamFrames::StreamFrames(const Place& place, FrameConsumer* consumer, std::sha
       assemble_(take_in_turn_kernel(), 1, flow::kFrameThreads, view_, flow::PacketBatch{}, place.first_sequence,
                 reinterpret_cast<BatchTurn*>(memory_->device.data()), told),
       flush_(flush_frames_kernel(), 1, 1, view_),
+      expire_(expire_frames_kernel(), 1, 1, view_, std::uint64_t{0}, nanos_to_ticks(place.timeout)),
       given_(place.slots),
-      next_(place.first_sequence) {}
+      next_(place.first_sequence),
+      expiry_(place.timeout, view.plan) {}
 
 bool StreamFrames::launch(std::uint64_t sequence) {
   const Given& given = given_[sequence % given_.size()];
   assemble_.set(kBatchArgument, flow::PacketBatch{given.batch.segments, given.batch.count, given.time});
   assemble_.set(kSequenceArgument, sequence);
   return assemble_.on(given.batch.stream) && assembled_->record(given.batch.stream);
+}
+
+bool StreamFrames::expire() {
+  if (next_ == place_.first_sequence) return true;  // no packet came so far
+  const std::uint64_t now = ticks_now();
+  if (!took(next_ - 1)) {
+    expiry_.skip(now);
+    return true;
+  }
+  if (!expiry_.due(now)) return true;
+  expire_.set(kNowArgument, expiry_.clock());
+  return expire_.on(given_[(next_ - 1) % given_.size()].batch.stream);
 }
 
 bool StreamFrames::take(const GpuBatch& batch) {
@@ -116,6 +132,7 @@ bool StreamFrames::took(std::uint64_t sequence) const {
 }
 
 BatchAssembly::State StreamFrames::poll() {
+  if (!expire()) return State::failed;
   if (inbox_ != nullptr) return serve_inbox();
   if (!give_back()) return State::failed;
   if (const State state = hand_out(); state != State::going) return state;

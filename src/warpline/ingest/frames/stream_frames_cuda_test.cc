@@ -76,10 +76,11 @@ std::uint64_t sum_of(const KeptFrame& kept, const flow::FramePlan& plan) {
 /// A ring with an engine whose frames are a SummingFrames's, or an inbox's.
 class FramePath {
  public:
-  FramePath(const flow::FrameDescription& description, SummingFrames& consumer, bool copies)
+  FramePath(const flow::FrameDescription& description, SummingFrames& consumer, bool copies, Nanos timeout = {})
       : FramePath(
             copies,
-            [&](Bytes memory, const StreamFrames::Place& place) {
+            [&](Bytes memory, StreamFrames::Place place) {
+              place.timeout = timeout;
               return *StreamFrames::create(description, memory, place, consumer);
             },
             description) {}
@@ -186,6 +187,28 @@ TEST_P(StreamFramesTest, KeepAFrameUntilTheStreamHasPassedIt) {
   EXPECT_EQ(path.engine->stop(Nanos{5'000'000'000}).bursts, 0U);
   ASSERT_TRUE(path.frames->end().ok());
   EXPECT_EQ(consumer.seen, 100U);
+  EXPECT_EQ(consumer.sum(), frames_on_host(description, packets).consumed.sum);
+}
+
+TEST_P(StreamFramesTest, PartialOnesOfASilentSourceAreHandedOver) {
+  const flow::FrameDescription description =
+      *flow::parse_frame_description("packets=4,seq=4:64,payload=12:64,window=2");
+  std::vector<Arrived> packets;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    packets.push_back(
+        {.bytes = packet::ipv4_frame(17, packet::udp_datagram(flow::numbered_packet(description, 0, i)))});
+  }
+  SummingFrames consumer(description);
+  consumer.open();
+  FramePath path(description, consumer, GetParam(), Nanos{10'000'000});
+  Random random(1);
+  path.pass(packets, random);
+  while (consumer.seen == 0 && !path.engine->failure()) std::this_thread::yield();
+  EXPECT_EQ(path.engine->stop(Nanos{5'000'000'000}).bursts, 0U);
+  const Result<FrameTotals> totals = path.frames->end();
+  ASSERT_TRUE(totals.ok()) << totals.error().message();
+  EXPECT_EQ(totals->counts.timed_out, 1U);
+  EXPECT_EQ(totals->consumed.packets, 3U);
   EXPECT_EQ(consumer.sum(), frames_on_host(description, packets).consumed.sum);
 }
 

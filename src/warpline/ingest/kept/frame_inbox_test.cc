@@ -80,6 +80,25 @@ TEST(FrameInbox, GivesFramesInTheirOrder) {
   EXPECT_EQ(path.inbox->take(), nullptr);
 }
 
+TEST(FrameInbox, GivesPartialFramesOfASilentSource) {
+  constexpr Nanos kTimeout{3600'000'000'000};
+  const auto inbox = *FrameInbox::make();
+  const auto frames = *KeepingFrames::create(kept_description(), KeptPath::memory_for(8), inbox, 6, kTimeout);
+  for (const int position : {0, 1}) {
+    packet::SegmentedFrame packet(
+        packet::ipv4_frame(17, packet::udp_datagram(flow::numbered_packet(kept_description(), 0, position))));
+    frames->assemble(packet.ref());
+  }
+  std::uint64_t now = ticks_now() + nanos_to_ticks(kTimeout);  // one call, before which the thread was elsewhere
+  frames->tick(now);
+  EXPECT_EQ(inbox->take(), nullptr);
+  for (int call = 0; call < 2048; ++call) frames->tick(now += nanos_to_ticks({kTimeout.value / 1024}));
+  const auto kept = inbox->take();
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(kept->packets(), 2U);
+  EXPECT_TRUE(as_sent(*kept));
+}
+
 TEST(FrameInbox, TakesTurnsAmongPaths) {
   const KeptPath path;
   const auto other = *KeepingFrames::create(kept_description(), KeptPath::memory_for(8), path.inbox, 7);

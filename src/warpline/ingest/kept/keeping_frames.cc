@@ -33,7 +33,8 @@ Result<std::shared_ptr<std::byte>> memory_for_frames(std::size_t size) {
 }  // namespace
 
 Result<std::unique_ptr<KeepingFrames>> KeepingFrames::create(const flow::FrameDescription& description, Bytes memory,
-                                                             std::shared_ptr<FrameInbox> inbox, std::uint32_t path) {
+                                                             std::shared_ptr<FrameInbox> inbox, std::uint32_t path,
+                                                             Nanos timeout) {
   const std::size_t size = memory.value / flow::FrameLayout::kAlignment * flow::FrameLayout::kAlignment;
   WARPLINE_TRY(const std::shared_ptr<std::byte> bytes, memory_for_frames(size));
   WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
@@ -41,7 +42,8 @@ Result<std::unique_ptr<KeepingFrames>> KeepingFrames::create(const flow::FrameDe
                flow::FrameAssembler::create(description, flow::PacketForm::ethernet, std::span(bytes.get(), size)));
   auto home = std::make_shared<FrameHome>(bytes, plan, assembler.queue(), path);
   inbox->add(home);
-  return std::unique_ptr<KeepingFrames>(new KeepingFrames(std::move(home), std::move(inbox), assembler));
+  return std::unique_ptr<KeepingFrames>(
+      new KeepingFrames(std::move(home), std::move(inbox), assembler, FrameExpiry(timeout, plan)));
 }
 
 void KeepingFrames::wait_for_room(FrameRef packet) {
