@@ -56,7 +56,7 @@ class Setup:
         line += ["--split", self.split] if self.split else []
         line += ["--model", self.model] if self.model else []
         line += ["--io", self.io] if self.io != "cpu" else []
-        line += ["--gpu", ",".join(str(i % self.gpus) for i in range(self.pipelines))] if self.gpus > 1 else []
+        line += ["--gpu", ",".join(map(str, range(min(self.gpus, self.pipelines))))] if self.gpus > 1 else []
         line += ["--pool", "queue"] if self.gpus > 1 else []
         line += ["--mtu", self.size - ETHERNET_HEADER] if self.size > STANDARD_FRAME else []
         return line

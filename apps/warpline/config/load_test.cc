@@ -169,6 +169,16 @@ TEST(Load, GpusAreOneOrOneForEachPipeline) {
   ASSERT_TRUE(each.ok()) << outcome(each);
   EXPECT_EQ(each->config.forward.gpu_of(1), 1);
   EXPECT_EQ(each->config.forward.gpu_of(2), 0);
+  // 28 pipelines over four GPUs: seven each.
+  const auto spread = load_line("forward --loopback --engine persistent -p 28 -g 0,1,2 -g 3");
+  ASSERT_TRUE(spread.ok()) << outcome(spread);
+  std::vector<int> pipelines_of(4);
+  for (std::size_t pipeline = 0; pipeline < 28; ++pipeline) ++pipelines_of[spread->config.forward.gpu_of(pipeline)];
+  EXPECT_EQ(pipelines_of, (std::vector<int>{7, 7, 7, 7}));
+  const auto all = load_line("ingest --loopback -p 4 -g all");
+  ASSERT_TRUE(all.ok()) << outcome(all);
+  EXPECT_TRUE(all->config.forward.gpus.empty());
+  EXPECT_EQ(shown(all, "forward.gpu"), "[\"all\"] flag");
   const auto file =
       load_line("forward --loopback --config a.toml", "[forward]\nengine = \"launch\"\npipelines = 2\ngpu = [1, 0]\n");
   ASSERT_TRUE(file.ok()) << outcome(file);

@@ -109,7 +109,7 @@ void choose_forward(Config& config) {
   forward.ring_slots = static_cast<std::uint16_t>(1U << number<unsigned>(1, 10));
   forward.tx_retries = number<std::uint32_t>(0, 1'000'000);
   if (!forward.loopback) forward.tx_first = number<std::uint32_t>(0, 1'000'000);
-  forward.gpus.resize(coin() ? 1 : forward.pipelines);
+  forward.gpus.resize(number<std::size_t>(0, forward.pipelines));
   for (std::uint16_t& gpu : forward.gpus) gpu = number<std::uint16_t>(0, 1023);
   forward.watchdog = time(1'000'000, 3'600'000'000'000);
   forward.on_gpu_failure = coin() ? datapath::GpuFailure::stop : datapath::GpuFailure::failover;

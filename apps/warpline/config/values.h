@@ -140,6 +140,23 @@ Access<T> counts(Ref ref, std::uint64_t min, std::uint64_t max) {
           [ref](const T& owner) -> nlohmann::json { return ref(owner); }, fmt::format("{}..{}", min, max)};
 }
 
+/// The same, or "all" for all that there are, which leaves the list empty.
+template <typename T, typename Ref>
+Access<T> counts_or_all(Ref ref, std::uint64_t min, std::uint64_t max) {
+  const Access<T> named = counts<T>(ref, min, max);
+  return {[=](T& owner, std::span<const std::string> texts) -> Result<void> {
+            if (std::ranges::find(texts, "all") == texts.end()) return named.set(owner, texts);
+            if (texts.size() > 1)
+              return usage_error("cannot combine 'all' with others", "it names them, too", "use one");
+            ref(owner).clear();
+            return {};
+          },
+          [=](const T& owner) -> nlohmann::json {
+            return ref(owner).empty() ? nlohmann::json::array({"all"}) : named.get(owner);
+          },
+          named.allowed + " or all"};
+}
+
 template <typename T, typename Ref>
 Access<T> boolean(Ref ref) {
   return scalar<T>(ref, parse_bool, [](bool value) { return value; });

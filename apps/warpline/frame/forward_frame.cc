@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <numeric>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -107,7 +109,22 @@ Result<void> ForwarderFrame::plan_forwarding(bool makes_traffic) {
     WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
     traffic_.emplace(std::move(traffic));
   }
+  WARPLINE_CHECK(name_gpus());
   return plan_paths(datapath::lay_out_forward);
+}
+
+/// Puts the GPUs of this machine in the place of "all", no more than there are pipelines.
+Result<void> ForwarderFrame::name_gpus() {
+  datapath::ForwardSettings& forward = config_.forward;
+  if (!forward.gpus.empty()) return {};
+  WARPLINE_TRY(const std::vector<gpu::GpuFacts> found, gpu::list_gpus());
+  forward.gpus.resize(std::min<std::size_t>(found.size(), forward.pipelines));
+  std::iota(forward.gpus.begin(), forward.gpus.end(), std::uint16_t{0});
+  if (found.size() > forward.gpus.size()) {
+    plan_notes_.push_back(fmt::format("{} of {} GPUs are used: a pipeline uses one; add --pipelines {}",
+                                      forward.gpus.size(), found.size(), found.size()));
+  }
+  return {};
 }
 
 Result<void> ForwarderFrame::open() {

@@ -87,6 +87,8 @@ class ForwarderFrame : protected PathsFrame {
   /// Decides, and refuses, all that can be before DPDK starts. `makes_traffic` says that the program sends frames.
   [[nodiscard]] Result<void> plan_forwarding(bool makes_traffic);
 
+  [[nodiscard]] Result<void> name_gpus();
+
   /// Starts DPDK, opens the ports.
   [[nodiscard]] Result<void> open();
 

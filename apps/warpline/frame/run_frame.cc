@@ -176,6 +176,7 @@ report::RunReport RunFrame::begin_report(const report::LiveResult& live, std::sp
 
 std::vector<std::string> RunFrame::notes(std::span<const port::Port> ports) const {
   std::vector<std::string> notes = report::notes_of(lcores_, *eal_, ports);
+  notes.insert(notes.end(), plan_notes_.begin(), plan_notes_.end());
   if (down_links_) notes.insert(notes.end(), down_links_->begin(), down_links_->end());
   notes.insert(notes.end(), restrictions_.notes.begin(), restrictions_.notes.end());
   std::ranges::move(port::removal_notes(), std::back_inserter(notes));

@@ -118,6 +118,7 @@ class RunFrame {
   config::Config config_;                      ///< of `loaded_`, and what the plan makes of it
   std::optional<runtime::SetupStep> leaving_;  ///< names a clean-up that hangs, that of the EAL too; set as it begins
   runtime::LcorePlan lcores_;
+  std::vector<std::string> plan_notes_;  ///< settings that the plan could not use in full, one line each
   std::optional<runtime::Eal> eal_;
   double started_s_ = 0;  ///< by report::monotonic_seconds()
 

@@ -87,9 +87,10 @@ class IngestChecker : Checker {
       refuse_idle("watchdog", "it is for engines on a GPU", "leave it out, or add --engine persistent");
     }
     const datapath::ForwardSettings& forward = config_.forward;
-    if (forward.gpus.size() != 1 && forward.gpus.size() != forward.pipelines) {
+    if (forward.gpus.size() > forward.pipelines) {
       refuse(fmt::format("cannot use {} with {} GPUs", place("gpu"), forward.gpus.size()),
-             fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
+             fmt::format("there are {} pipelines, and each uses one GPU", forward.pipelines),
+             fmt::format("add --pipelines {}", forward.gpus.size()));
     }
   }
 
