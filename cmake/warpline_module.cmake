@@ -35,6 +35,24 @@ function(warpline_skipped_test name reason)
   endif()
 endfunction()
 
+# What `make test` does not run and so does not build: benchmarks, programs for long runs, and the check that each header
+# compiles alone. `make test-long` and `make bench` build it.
+add_custom_target(long_build)
+function(warpline_long_build)
+  set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(long_build ${ARGN})
+endfunction()
+
+# warpline_long_tests(NAME...): tests of the calling folder that `make test` leaves to `make test-long`. Those that are not
+# there are passed over.
+function(warpline_long_tests)
+  foreach(name IN LISTS ARGN)
+    if(TEST ${name})
+      set_property(TEST ${name} APPEND PROPERTY LABELS long)
+    endif()
+  endforeach()
+endfunction()
+
 function(warpline_module_sources folder result)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
   if(WARPLINE_DEVICE_CODE)
@@ -68,6 +86,7 @@ function(warpline_check_headers name folder except)
     target_link_libraries(warpline_${name}_headers PRIVATE warpline_${name})
     target_compile_options(warpline_${name}_headers PRIVATE -O0)
     set_target_properties(warpline_${name}_headers PROPERTIES UNITY_BUILD OFF)
+    warpline_long_build(warpline_${name}_headers)
   endif()
 endfunction()
 
@@ -144,5 +163,6 @@ function(warpline_module name)
   if(WARPLINE_TESTS AND benches)
     add_executable(${name}_bench ${benches})
     target_link_libraries(${name}_bench PRIVATE warpline_${name} benchmark::benchmark_main)
+    warpline_long_build(${name}_bench)
   endif()
 endfunction()

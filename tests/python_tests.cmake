@@ -5,6 +5,20 @@
 
 find_program(WARPLINE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
 
+# python_long_tests(NAME...): tests of the calling folder that python_tests() made, once more with all their cases, as
+# NAME.all for `make test-long`.
+function(python_long_tests)
+  foreach(name IN LISTS ARGN)
+    if(TEST ${name})
+      string(REGEX REPLACE "^.*\\." "test_" module ${name})
+      get_property(environment TEST ${name} PROPERTY ENVIRONMENT)
+      add_test(NAME ${name}.all COMMAND ${WARPLINE_PYTHON} -m unittest -v ${module} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+      set_tests_properties(${name}.all PROPERTIES TIMEOUT 900 ENVIRONMENT "${environment};WARPLINE_LONG=1")
+      warpline_long_tests(${name}.all)
+    endif()
+  endforeach()
+endfunction()
+
 function(python_tests label)
   if(NOT TARGET warpline)
     return()
@@ -25,7 +39,7 @@ function(python_tests label)
   foreach(script ${scripts})
     cmake_path(GET script STEM module)
     string(REGEX REPLACE "^test_" "" name ${module})
-    add_test(NAME ${label}.${name} COMMAND ${WARPLINE_PYTHON} -m unittest ${module}
+    add_test(NAME ${label}.${name} COMMAND ${WARPLINE_PYTHON} -m unittest -v ${module}
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT 600
                                                      ENVIRONMENT "${environment}")

@@ -235,9 +235,9 @@ class AttachedCapture(Case):
         small = self.scratch.path / "small"
         small.mkdir()
         pid = str(program.process.pid)
-        subprocess.run(["nsenter", "-t", pid, "-m", "mount", "-t", "tmpfs", "-o", "size=64k", "none", small], check=True)
+        subprocess.run(["nsenter", "-t", pid, "-m", "mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
         self.file = small / "a.pcapng"
-        process = self.begin(program, "--capture-what", "all", "--seconds", "300ms")
+        process = self.begin(program, "--capture-what", "all", "--seconds", "1s")
         stdout, stderr = process.communicate(timeout=PATIENCE)
         subprocess.run(["nsenter", "-t", pid, "-m", "umount", small], check=True)
         self.assertEqual(process.returncode, 3, stderr)

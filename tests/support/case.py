@@ -10,6 +10,17 @@ from support.program import Program, Scratch, run
 # A row of the live table: seconds, packets, ... The first one says that packets can flow.
 LIVE_ROW = r"^ *\d+\.\d+ +\d+ "
 
+# `make test-long` tries all cases, `make test` some of them.
+IS_LONG = os.environ.get("WARPLINE_LONG") == "1"
+
+
+def some_of(cases, one_in=7):
+    """All cases in `make test-long`, otherwise one in so many. A prime that divides no parameter's number of values lets
+    each value occur."""
+    cases = list(cases)
+    return cases if IS_LONG else cases[::one_in]
+
+
 # As CMake says: a program that has lost its net_vnic must not pass.
 needs_vnic = unittest.skipUnless(os.environ.get("WARPLINE_HAS_VNIC", "1") == "1", "built without net_vnic")
 
