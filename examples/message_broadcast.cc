@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "warpline/message/endpoint.h"
@@ -53,7 +54,12 @@ int main(int argc, char** argv) {
   }
 
   std::ifstream file(argv[4], std::ios::binary);
-  const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream whole;
+  if (!(whole << file.rdbuf())) {
+    std::fprintf(stderr, "cannot read %s, or it is empty\n", argv[4]);
+    return 1;
+  }
+  const std::string bytes = std::move(whole).str();
   const message::ConstBuffer all{reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                  static_cast<std::uint32_t>(bytes.size())};
   std::vector<message::SessionId> peers;

@@ -5,16 +5,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "page/page.h"
+#include "warpline/base/files/read_file.h"
 
 namespace warpline {
 namespace {
@@ -35,14 +35,10 @@ Result<void> keep_inputs(const config::ReportConfig& settings) {
 }
 
 Result<std::string> read_whole(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return cannot_read(path, "it is a folder");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return cannot_read(path, std::generic_category().message(errno));
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return cannot_read(path, std::generic_category().message(errno));
-  return text;
+  FileText file = read_file(path);
+  if (file.problem == EISDIR) return cannot_read(path, "it is a folder");
+  if (file.problem != 0) return cannot_read(path, std::generic_category().message(file.problem));
+  return std::move(file.text);
 }
 
 /// Writes beside the file and then puts it in its place, so that a page is whole or not there. What is no regular file,

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "page/page.h"
 #include "selftest/interfaces.h"
 #include "selftest/selftest_run.h"
+#include "warpline/base/files/read_file.h"
 #include "warpline/base/output.h"
 #include "warpline/base/time/progress_lines.h"
 #include "warpline/gpu/device.h"
@@ -57,10 +57,7 @@ class Files {
     if (error) return cannot_write(path, error.message());
     return {};
   }
-  static std::string read(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  }
+  static std::string read(const fs::path& path) { return read_file(path).text; }
 
  private:
   static Error cannot_write(const fs::path& path, std::string why) {

@@ -17,7 +17,6 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -199,8 +198,11 @@ int main(int count, char** arguments) {
     return 2;
   }
   std::ifstream file(arguments[1], std::ios::binary);
-  const LargeVector<std::uint8_t> packets{std::istreambuf_iterator<char>(file), {}};
-  if (!file || packets.empty()) {
+  std::ostringstream whole;
+  const bool read = static_cast<bool>(whole << file.rdbuf());  // an iterator would throw where a read fails
+  const std::string_view bytes = whole.view();
+  const LargeVector<std::uint8_t> packets(bytes.begin(), bytes.end());
+  if (!read || packets.empty()) {
     std::cerr << "cannot read " << arguments[1] << '\n';
     return 2;
   }

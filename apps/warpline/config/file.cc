@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <utility>
 
 #include "config/sources.h"
 #include "config/tree.h"
+#include "warpline/base/files/read_file.h"
 #include "warpline/base/nearest.h"
 
 namespace warpline::config {
@@ -180,14 +180,9 @@ Result<std::string> read_text_file(const std::string& path) {
     return usage_error(fmt::format("cannot read the configuration file '{}'", path), std::strerror(number),
                        "check --config");
   };
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return failure(errno);
-  std::string text(kMaxFileBytes + 1, '\0');  // one more than allowed: read_config_file refuses it
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || errno == EISDIR) return failure(errno);
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  FileText file = read_file(path, kMaxFileBytes + 1);  // one more than allowed: read_config_file refuses it
+  if (file.problem != 0) return failure(file.problem);
+  return std::move(file.text);
 }
 
 }  // namespace warpline::config

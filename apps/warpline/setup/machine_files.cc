@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <system_error>
+
+#include "warpline/base/files/read_file.h"
 
 namespace warpline::setup {
 namespace {
@@ -37,10 +37,7 @@ int write_whole(const fs::path& path, std::string_view text, int flags) {
 
 }  // namespace
 
-std::string MachineFiles::read(const fs::path& path) const {
-  std::ifstream file(at(path));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string MachineFiles::read(const fs::path& path) const { return read_file(at(path)).text; }
 
 bool MachineFiles::exists(const fs::path& path) const {
   std::error_code ignored;

@@ -12,6 +12,7 @@
 #include "warpline/gpu/trace.h"
 #include "warpline/handoff/burst_ring.h"
 #include "warpline/handoff/engine.h"
+#include "warpline/memory/answer_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 
 namespace warpline::datapath {
@@ -103,7 +104,7 @@ class ReceiveStage final : public IntakeStage<ReceiveStage<E, Clock>, E, Clock> 
     const std::uint16_t count = memory::segments_of(mbuf, pieces.data());
     if (count == 0) return burst.append(mbuf, rte_pktmbuf_mtod(mbuf, std::uint8_t*), 0, Verdict::too_many_segments);
     const FrameRef frame{pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)};
-    const bool answered = path_.responder && path_.responder->answer(frame);
+    const bool answered = path_.responder && memory::answer(*path_.responder, frame, mbuf);
     Segment* segments = burst.append(mbuf, count, answered ? Verdict::reply : Verdict::forward);
     for (std::uint16_t i = 0; i < count; ++i) {
       segments[i].data = pieces[i].data;

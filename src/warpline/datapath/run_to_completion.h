@@ -14,6 +14,7 @@
 #include "warpline/datapath/stage_loop.h"
 #include "warpline/datapath/transmit.h"
 #include "warpline/gpu/trace.h"
+#include "warpline/memory/answer_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 #include "warpline/workload/workload.h"
 
@@ -152,7 +153,7 @@ class RunToCompletion final : public Stage {
     const std::uint16_t pieces = memory::segments_of(mbuf, segments.data());
     if (pieces == 0) return Verdict::too_many_segments;
     const FrameRef frame{segments.data(), pieces, rte_pktmbuf_pkt_len(mbuf)};
-    if (path_.responder && path_.responder->answer(frame)) return Verdict::reply;
+    if (path_.responder && memory::answer(*path_.responder, frame, mbuf)) return Verdict::reply;
     return work_(frame);
   }
 

@@ -19,6 +19,7 @@
 #include "warpline/ingest/batch_rule.h"
 #include "warpline/ingest/batch_slots.h"
 #include "warpline/ingest/ingest_counters.h"
+#include "warpline/memory/answer_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 
 namespace warpline::ingest {
@@ -100,10 +101,10 @@ class GatherStage final : public datapath::IntakeStage<GatherStage<E>, E, Shared
   }
 
   /// Whether the packet asked for an answer of the port's address, and now is that.
-  [[gnu::noinline]] bool is_reply(const rte_mbuf* mbuf) const {
+  [[gnu::noinline]] bool is_reply(rte_mbuf* mbuf) const {
     std::array<Segment, kMaxSegments> pieces;
     const std::uint16_t count = memory::segments_of(mbuf, pieces.data());
-    return count != 0 && path_.responder->answer({pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)});
+    return count != 0 && memory::answer(*path_.responder, {pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)}, mbuf);
   }
 
   void submit(handoff::Burst& burst, bool timed) {

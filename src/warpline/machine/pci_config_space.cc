@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/machine/pci_config_space.h"
 
-#include <fstream>
-#include <iterator>
+#include "warpline/base/files/read_file.h"
 
 namespace warpline::machine {
 namespace {
@@ -47,10 +46,8 @@ std::size_t find_extended(Space space, std::uint16_t id) {
 }  // namespace
 
 std::vector<std::uint8_t> read_config_space(const std::filesystem::path& root, const std::string& address) {
-  std::ifstream file(root / "sys/bus/pci/devices" / address / "config", std::ios::binary);
-  std::vector<std::uint8_t> space{std::istreambuf_iterator<char>(file), {}};
-  if (space.size() > kWhole) space.resize(kWhole);
-  return space;
+  const std::string bytes = read_file(root / "sys/bus/pci/devices" / address / "config", kWhole).text;
+  return {bytes.begin(), bytes.end()};
 }
 
 Told<RequestControl> request_control(Space space) {

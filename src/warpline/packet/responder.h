@@ -3,26 +3,42 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "warpline/base/address.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
+#include "warpline/packet/listener.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 
 namespace warpline::packet {
 
-/// Answers ARP requests, neighbour solicitations and echo requests for one address, by turning the request into its
-/// reply in place. Holds nothing but its addresses: any thread, host or device.
+/// How a Responder answers.
+struct ResponderSettings {
+  bool router = false;     ///< advertisements say that the sender is a router (RFC 4861, 4.4)
+  bool queries = true;     ///< answers listener queries; false: whoever has the frame passes it on to others
+  Ipv6Address reporter{};  ///< link-local source of reports; unspecified: the port has no such address (RFC 3590)
+};
+
+/// Answers ARP requests, neighbour solicitations, echo requests and multicast listener queries for one address, by
+/// turning the request into its reply in place. Holds nothing but its addresses: any thread, host or device.
+///
+/// Listener queries are answered with a report of the address's solicited-node group, without the random delay up to
+/// the query's maximum (RFC 3810, 6.2; RFC 2710, 4).
 class Responder {
  public:
+  /// Bytes that the answer to a neighbour solicitation without options takes beyond the solicitation.
+  static constexpr std::uint32_t kMostGrowth = NeighbourView::kOptionLength;
+
   /// Answers for `address`, an IPv4 or IPv6 one, as the station `mac`.
-  Responder(const MacAddress& mac, const InterfaceAddress& address);
+  Responder(const MacAddress& mac, const InterfaceAddress& address, const ResponderSettings& settings = {});
 
   /// True when `frame` asked for an answer and now is that answer, to be sent out of the port that it came from. False,
-  /// and not a byte changed, for every other frame, malformed ones and wrong checksums among them. An answer to a
-  /// neighbour solicitation needs 32 bytes of ICMPv6 message, so one without a link-layer option stays unanswered. ARP
-  /// and neighbour discovery must lie in the first segment, echo in any.
+  /// and not a byte changed, for every other frame, malformed ones and wrong checksums among them. The answer to a
+  /// neighbour solicitation that came to a group needs 32 bytes of ICMPv6 message: where the solicitation has no option
+  /// the first segment must have kMostGrowth bytes behind it, or there is no answer (memory/answer_mbuf.h makes room).
+  /// ARP, neighbour and listener discovery must lie in the first segment, echo in any.
   [[nodiscard]] WARPLINE_HD bool answer(FrameRef frame) const {
     return may_concern(frame) && may_ask(frame) && answer(frame, parse(frame));
   }
@@ -36,7 +52,22 @@ class Responder {
     std::uint8_t scratch;
     const std::uint8_t* type = bytes_at(frame, parsed.l4_offset, 1, &scratch);
     if (type == nullptr) return false;
-    return *type == kNeighbourSolicitation ? answer_solicitation(frame, parsed) : answer_echo(frame, parsed);
+    if (*type == kNeighbourSolicitation) return answer_solicitation(frame, parsed);
+    if (*type == kListenerQuery) return queries_ && answer_listener_query(frame, parsed);
+    return answer_echo(frame, parsed);
+  }
+
+  /// Whether the frame is a listener query: with several addresses, the group of each is reported by a frame of its
+  /// own.
+  [[nodiscard]] WARPLINE_HD static bool is_listener_query(FrameRef frame, const ParsedFrame& parsed) {
+    std::uint8_t scratch;
+    if (is_drop(parsed.verdict) || parsed.l4 != L4Kind::icmpv6) return false;
+    const std::uint8_t* type = bytes_at(frame, parsed.l4_offset, 1, &scratch);
+    return type != nullptr && *type == kListenerQuery;
+  }
+  /// Whether both report the same group, or neither any.
+  [[nodiscard]] bool same_group(const Responder& other) const {
+    return v4_ == other.v4_ && (v4_ || equal_bytes(ip_ + 13, other.ip_ + 13, 3));
   }
 
  private:
@@ -83,6 +114,7 @@ class Responder {
 
   [[nodiscard]] WARPLINE_HD bool answer_echo(FrameRef frame, const ParsedFrame& parsed) const;
   [[nodiscard]] WARPLINE_HD bool answer_solicitation(FrameRef frame, const ParsedFrame& parsed) const;
+  [[nodiscard]] WARPLINE_HD bool answer_listener_query(FrameRef frame, const ParsedFrame& parsed) const;
 
   /// An address that a host may have: not unspecified, loopback, group or broadcast.
   [[nodiscard]] WARPLINE_HD static bool is_host(const std::uint8_t* address, bool v4) {
@@ -99,6 +131,9 @@ class Responder {
 
   std::uint8_t mac_[kMacLength];
   bool v4_;
+  bool router_;
+  bool queries_;
+  Ipv6Address reporter_;
   std::uint8_t ip_[16] = {};  ///< IPv4: the first four bytes
 };
 
@@ -131,18 +166,17 @@ WARPLINE_HD inline bool Responder::answer_echo(FrameRef frame, const ParsedFrame
 
 /// RFC 4861, 7.1.1 and 7.2.4.
 WARPLINE_HD inline bool Responder::answer_solicitation(FrameRef frame, const ParsedFrame& parsed) const {
-  constexpr std::uint32_t kReplyLength = NeighbourView::kHeaderLength + NeighbourView::kOptionLength;
+  constexpr std::uint32_t kFullLength = NeighbourView::kHeaderLength + NeighbourView::kOptionLength;
   const std::uint32_t length = l4_total(parsed);
-  if (v4_ || parsed.l3_length != Ipv6View::kHeaderLength || length < kReplyLength) return false;
+  if (v4_ || parsed.l3_length != Ipv6View::kHeaderLength) return false;
   if (frame.head_length() < parsed.l4_offset + length) return false;
   std::uint8_t* ethernet = frame.data();
   std::uint8_t* ip = ethernet + parsed.l3_offset;
   std::uint8_t* message = ethernet + parsed.l4_offset;
   const Ipv6View ipv6(ip);
   const NeighbourView solicitation(message, length);
-  const std::uint8_t solicited_node[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};  // ff02::1:ff and three bytes
-  const bool to_group =
-      equal_bytes(ipv6.destination(), solicited_node, 13) && equal_bytes(ipv6.destination() + 13, ip_ + 13, 3);
+  const Ipv6Address group = solicited_node(load_address<Ipv6Address>(ip_));
+  const bool to_group = equal_bytes(ipv6.destination(), group.bytes.data(), 16);
   const bool to_us = to_group || equal_bytes(ipv6.destination(), ip_, 16);
   if (!to_us || ipv6.hop_limit() != kNeighbourHopLimit || !equal_bytes(solicitation.target(), ip_, 16)) return false;
   if (ipv6.source()[0] == 0xff || equal_bytes(ipv6.source(), ip_, 16)) return false;
@@ -150,13 +184,15 @@ WARPLINE_HD inline bool Responder::answer_solicitation(FrameRef frame, const Par
   const std::uint8_t* asker = solicitation.link_layer(kOptionSourceLinkLayer);
   if (probe && (!to_group || asker != nullptr)) return false;
   if (asker != nullptr && (asker[0] & 1) != 0) return false;
+  // The option may be left out where the solicitation was unicast: its sender knows our MAC address (7.2.4).
+  const bool full = frame.head_length() - parsed.l4_offset >= kFullLength;
+  if (!full && to_group) return false;
+  const std::uint32_t reply_length = full ? kFullLength : NeighbourView::kHeaderLength;
   if (verify_checksums(frame, parsed) != Verdict::forward) return false;
 
   if (probe) {
-    const std::uint8_t all_nodes_mac[kMacLength] = {0x33, 0x33, 0, 0, 0, 1};
-    const std::uint8_t all_nodes[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-    std::memcpy(ethernet + EthernetView::kDestination, all_nodes_mac, kMacLength);
-    std::memcpy(ip + Ipv6View::kDestination, all_nodes, 16);
+    store_address(ethernet + EthernetView::kDestination, group_mac(all_nodes()));
+    store_address(ip + Ipv6View::kDestination, all_nodes());
   } else {
     std::memcpy(ethernet + EthernetView::kDestination, asker != nullptr ? asker : ethernet + EthernetView::kSource,
                 kMacLength);
@@ -164,19 +200,59 @@ WARPLINE_HD inline bool Responder::answer_solicitation(FrameRef frame, const Par
   }
   std::memcpy(ethernet + EthernetView::kSource, mac_, kMacLength);
   std::memcpy(ip + Ipv6View::kSource, ip_, 16);
-  store_be16(ip + Ipv6View::kPayloadLength, kReplyLength);  // what was longer is padding now
+  store_be16(ip + Ipv6View::kPayloadLength,
+             static_cast<std::uint16_t>(reply_length));  // what was longer is padding now
 
   NeighbourMessage reply;
   reply.type = kNeighbourAdvertisement;
-  reply.flags = kAdvertisementOverride | (probe ? 0 : kAdvertisementSolicited);
+  reply.flags = kAdvertisementOverride | (probe ? 0 : kAdvertisementSolicited) | (router_ ? kAdvertisementRouter : 0);
   reply.target = load_address<Ipv6Address>(ip_);
-  reply.has_link_layer = true;
+  reply.has_link_layer = full;
   reply.link_layer = load_address<MacAddress>(mac_);
   emit(reply, message);
   ParsedFrame answered = parsed;
-  answered.payload_length = kReplyLength - parsed.l4_length;
+  answered.payload_length = reply_length - parsed.l4_length;
   update_checksums(frame, answered);
   return true;
 }
+
+/// RFC 3810, 5.1.14, 5.1.15 and 6.2; a query of version 1 gets a report of that version (8.2.1).
+WARPLINE_HD inline bool Responder::answer_listener_query(FrameRef frame, const ParsedFrame& parsed) const {
+  constexpr std::uint32_t kHeaders = Ipv6View::kHeaderLength + kListenerAlertLength;
+  const std::uint32_t length = l4_total(parsed);
+  if (v4_ || parsed.l3_length != kHeaders || frame.head_length() < parsed.l4_offset + length) return false;
+  const bool version_1 = length == kListenerV1Length;
+  if (!version_1 && length < kListenerQueryLength) return false;  // RFC 3810, 8.1
+  std::uint8_t* const ethernet = frame.data();
+  std::uint8_t* const ip = ethernet + parsed.l3_offset;
+  const std::uint8_t* const query = ethernet + parsed.l4_offset;
+  const Ipv6View ipv6(ip);
+  const bool alert = ip[Ipv6View::kNextHeader] == kExtensionHopByHop &&
+                     has_listener_alert(ip + Ipv6View::kHeaderLength, kListenerAlertLength);
+  if (!alert || !is_link_local(ipv6.source()) || ipv6.hop_limit() != 1) return false;
+  const Ipv6Address group = solicited_node(load_address<Ipv6Address>(ip_));
+  const Ipv6Address everybody = all_nodes();
+  const auto is = [](const std::uint8_t* bytes, const Ipv6Address& address) {
+    return equal_bytes(bytes, address.bytes.data(), 16);
+  };
+  const bool general = is_unspecified(query + kListenerGroup);
+  if (!general && !is(query + kListenerGroup, group)) return false;
+  const std::uint8_t* const to = ipv6.destination();
+  if (!is(to, everybody) && !is(to, group) && !equal_bytes(to, ip_, 16)) return false;
+  const std::uint16_t sources = version_1 ? 0 : load_be16(query + kListenerQuerySources);
+  if (length < kListenerQueryLength + 16U * sources && !version_1) return false;
+  if (general && sources != 0) return false;
+  if (verify_checksums(frame, parsed) != Verdict::forward) return false;
+
+  // All sources are wanted: of those asked about, each one. They lie where the report has them.
+  const ListenerRecord record = sources != 0 ? ListenerRecord::is_include : ListenerRecord::is_exclude;
+  emit_listener_report(ip, reporter_, group, record, sources, version_1);
+  store_address(ethernet + EthernetView::kDestination, group_mac(version_1 ? group : all_listener_routers()));
+  std::memcpy(ethernet + EthernetView::kSource, mac_, kMacLength);
+  return true;
+}
+
+/// The link-local one of `addresses`, which reports of groups come from; unspecified if there is none.
+[[nodiscard]] Ipv6Address reporter_of(std::span<const InterfaceAddress> addresses);
 
 }  // namespace warpline::packet

@@ -215,7 +215,6 @@ TEST(Responder, NeighbourAdvertisementToAllWhenTheAddressIsProbed) {
 TEST(Responder, NoReplyToOtherSolicitations) {
   const FrameBytes request = solicitation(kSourceOption);
   expect_silence(responder4(), request);
-  expect_silence(responder6(), solicitation({}));                                              // no room for the option
   expect_silence(responder6(), solicitation(kSourceOption, Ipv6Address{}));                    // RFC 4861, 7.1.1
   expect_silence(responder6(), solicitation(with(kSourceOption, 2, 3)));                       // a group's MAC address
   expect_silence(responder6(), with_checksums(with(request, kIp + Ipv6View::kHopLimit, 64)));  // from off the link
@@ -223,6 +222,166 @@ TEST(Responder, NoReplyToOtherSolicitations) {
   expect_silence(responder6(), with_checksums(with(request, kIp + 40 + 23, 9)));  // another target
   expect_silence(responder6(), with_checksums(with(request, kIp + 40, kNeighbourAdvertisement)));
   expect_silence(responder6(), with(request, request.size() - 1, 0xee));  // wrong checksum
+}
+
+/// A frame with bytes behind it that do not belong to it yet.
+FrameBytes answer_with_room(const Responder& responder, const FrameBytes& bytes) {
+  SegmentedFrame longer(bytes + FrameBytes(Responder::kMostGrowth));
+  EXPECT_TRUE(responder.answer(longer.ref()));
+  return longer.bytes();
+}
+
+/// RFC 4862, 5.4.3: a node answers whoever probes its address, and 5.4.2: a probe has no option.
+TEST(Responder, ProbesWithoutOptionsAreAnsweredToAllWithTheTargetsOption) {
+  const FrameBytes probe = solicitation({}, Ipv6Address{});
+  ASSERT_EQ(probe.size(), 78U);
+  expect_silence(responder6(), probe);  // RFC 4861, 7.2.4: the option MUST be there, and there is no room for it
+  const FrameBytes reply = answer_with_room(responder6(), probe);
+  EXPECT_EQ(parsed<Ipv6Header>(reply, kIp).payload_length, 32);
+  EXPECT_EQ(parsed<Ipv6Header>(reply, kIp).hop_limit, 255);
+  EXPECT_EQ(to_string(IpAddress{parsed<Ipv6Header>(reply, kIp).destination}), "ff02::1");
+  const auto message = parsed<NeighbourMessage>(reply, kIp + 40);
+  EXPECT_EQ(message.flags, 0x2000'0000U) << "override, not solicited";
+  EXPECT_TRUE(message.has_link_layer);
+  EXPECT_EQ(message.link_layer, kTestDestinationMac);
+  SegmentedFrame frame(reply);
+  EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
+}
+
+/// RFC 4861, 7.2.4: the target's option MAY be left out when the solicitation was unicast.
+TEST(Responder, UnicastSolicitationsWithoutOptionsAreAnsweredInPlace) {
+  FrameBytes request = solicitation({});
+  store_address(request.data(), kTestDestinationMac);
+  store_address(request.data() + kIp + Ipv6View::kDestination, kTestDestinationV6);
+  request = with_checksums(request);
+  const FrameBytes reply = answer(responder6(), request);
+  EXPECT_EQ(reply.size(), request.size());
+  EXPECT_EQ(parsed<Ipv6Header>(reply, kIp).payload_length, 24);
+  const auto message = parsed<NeighbourMessage>(reply, kIp + 40);
+  EXPECT_EQ(message.flags, 0x6000'0000U) << "solicited, override";
+  EXPECT_FALSE(message.has_link_layer);
+  EXPECT_EQ(load_address<MacAddress>(reply.data()), kTestSourceMac) << "where the frame came from";
+  SegmentedFrame frame(reply);
+  EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
+}
+
+/// RFC 4861, 4.4: the flags are R, S and O, from the highest bit on.
+TEST(Responder, RoutersSaySo) {
+  const Responder router(kTestDestinationMac, {kTestDestinationV6, 64}, {.router = true});
+  EXPECT_EQ(parsed<NeighbourMessage>(answer(router, solicitation(kSourceOption)), kIp + 40).flags, 0xe000'0000U);
+}
+
+/// A query as RFC 3810, 5.1, and RFC 2710, 3, have it.
+FrameBytes query(const FrameBytes& message, const char* destination = "ff02::1", const char* source = "fe80::7",
+                 const FrameBytes& extension = {kProtocolIcmpv6, 0, 5, 2, 0, 0, 1, 0}) {
+  FrameBytes bytes = ipv6_frame(0, extension + message, 1);
+  const auto to = std::get<Ipv6Address>(*parse_ip(destination));
+  store_address(bytes.data(), group_mac(to));
+  store_address(bytes.data() + kIp + Ipv6View::kSource, std::get<Ipv6Address>(*parse_ip(source)));
+  store_address(bytes.data() + kIp + Ipv6View::kDestination, to);
+  return with_checksums(bytes);
+}
+
+const FrameBytes kNoGroup(16);
+const FrameBytes kOwnGroup{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0x12, 0x34, 2};
+const FrameBytes kQueryHead{130, 0, 0, 0, 0x27, 0x10, 0, 0};  // maximum response: 10 s
+const FrameBytes kQueryTail{2, 125, 0, 0};                    // robustness 2, every 125 s, no source
+
+std::string hex(const FrameBytes& bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+TEST(Responder, ListenerQueriesAreAnsweredWithTheSolicitedNodeGroup) {
+  for (const char* to : {"ff02::1", "ff02::1:ff12:3402"}) {
+    const bool general = std::string(to) == "ff02::1";
+    const FrameBytes question = query(kQueryHead + (general ? kNoGroup : kOwnGroup) + kQueryTail, to);
+    const FrameBytes reply = answer(responder6(), question);
+    EXPECT_EQ(reply.size(), question.size());
+    // RFC 3810, 5.2: to ff02::16 with hop limit 1 and a router alert (RFC 2711), one record, "is exclude" of no source;
+    // from :: without a link-local address (5.2.13).
+    EXPECT_EQ(hex({reply.begin(), reply.begin() + 62}),
+              "333300000016"
+              "020000000002"
+              "86dd"
+              "60000000"
+              "0024"
+              "00"
+              "01"
+              "00000000000000000000000000000000"
+              "ff020000000000000000000000000016"
+              "3a00050200000100");
+    EXPECT_EQ(hex({reply.begin() + 66, reply.end()}),
+              "00000001"
+              "02000000"
+              "ff0200000000000000000001ff123402");
+    EXPECT_EQ(reply[62], 143);
+    SegmentedFrame frame(reply);
+    EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
+  }
+}
+
+/// RFC 3810, 8.2.1: a querier of version 1 gets reports of version 1 (RFC 2710, 3), to the group itself.
+TEST(Responder, ListenerQueriesOfVersion1AreAnsweredInThatVersion) {
+  const Responder responder(kTestDestinationMac, {kTestDestinationV6, 64},
+                            {.reporter = std::get<Ipv6Address>(*parse_ip("fe80::2"))});
+  const FrameBytes reply = answer(responder, query(kQueryHead + kNoGroup));
+  EXPECT_EQ(hex({reply.begin(), reply.begin() + 62}),
+            "3333ff123402"
+            "020000000002"
+            "86dd"
+            "60000000"
+            "0020"
+            "00"
+            "01"
+            "fe800000000000000000000000000002"
+            "ff0200000000000000000001ff123402"
+            "3a00050200000100");
+  EXPECT_EQ(reply[62], 131);
+  EXPECT_EQ(hex({reply.begin() + 66, reply.end()}),
+            "00000000"
+            "ff0200000000000000000001ff123402");
+  SegmentedFrame frame(reply);
+  EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
+}
+
+/// RFC 3810, 6.2: who wants all sources says of those asked about that it wants each.
+TEST(Responder, ListenerQueriesAboutSourcesAreAnsweredWithThem) {
+  const FrameBytes sources = counting(32);
+  FrameBytes tail = kQueryTail;
+  tail[3] = 2;
+  const FrameBytes reply = answer(responder6(), query(kQueryHead + kOwnGroup + tail + sources, "ff02::1:ff12:3402"));
+  EXPECT_EQ(hex({reply.begin() + 66, reply.end()}),
+            "00000001"
+            "01000002"
+            "ff0200000000000000000001ff123402" +
+                hex(sources));
+  SegmentedFrame frame(reply);
+  EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
+}
+
+/// RFC 3810, 5.1.14, 6.2 and 8.1.
+TEST(Responder, NoReplyToOtherListenerQueries) {
+  const FrameBytes general = kQueryHead + kNoGroup + kQueryTail;
+  expect_silence(responder4(), query(general));
+  expect_silence({kTestDestinationMac, {kTestDestinationV6, 64}, {.queries = false}}, query(general));
+  expect_silence(responder6(), query(general, "ff02::1", "fd00::7"));  // not from the link
+  expect_silence(responder6(), query(general, "ff02::1", "::"));
+  expect_silence(responder6(), query(general, "ff02::2"));  // not to us
+  expect_silence(responder6(),
+                 query(general, "ff02::1", "fe80::7", {kProtocolIcmpv6, 0, 1, 4, 0, 0, 0, 0}));  // no alert
+  expect_silence(responder6(), query(general, "ff02::1", "fe80::7", {kProtocolIcmpv6, 0, 5, 2, 0, 1, 1, 0}));  // RSVP's
+  expect_silence(responder6(), with(query(general), kIp + Ipv6View::kHopLimit, 2));
+  expect_silence(responder6(), query(kQueryHead + kNoGroup + FrameBytes{2, 125}));         // of no version
+  expect_silence(responder6(), query(kQueryHead + with(kOwnGroup, 15, 9) + kQueryTail));   // another group
+  expect_silence(responder6(), query(kQueryHead + kOwnGroup + FrameBytes{2, 125, 0, 9}));  // sources that are not there
+  FrameBytes damaged = query(general);
+  damaged.back() ^= 1;
+  expect_silence(responder6(), damaged);
 }
 
 TEST(Responder, NeighbourDiscoveryOnlyInTheFirstSegment) {

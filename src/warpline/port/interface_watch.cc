@@ -3,10 +3,12 @@
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -36,16 +38,32 @@ std::optional<std::string> name_of(unsigned index) {
   return found == all.names.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// Reports the interfaces that are gone. After news were lost.
+void look_at_all() {
+  std::map<unsigned, std::string> names;
+  {
+    const std::scoped_lock lock(watch().mutex);
+    names = watch().names;
+  }
+  for (const auto& [index, name] : names) {
+    std::array<char, IF_NAMESIZE> unused;
+    if (if_indextoname(index, unused.data()) == nullptr && (errno == ENXIO || errno == ENODEV)) watch().gone(name);
+  }
+}
+
 /// On DPDK's interrupt thread.
 void take_news(void* /*unused*/) {
   constexpr std::size_t kNetlinkMost = 32768;  // what the kernel writes at a time (netlink(7))
   alignas(nlmsghdr) static std::array<char, kNetlinkMost> buffer;
   const ssize_t read = recv(watch().socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (read < 0 && errno == ENOBUFS) return look_at_all();
   auto left = read < 0 ? 0U : static_cast<unsigned>(read);
   for (auto* message = reinterpret_cast<nlmsghdr*>(buffer.data()); NLMSG_OK(message, left);
        message = NLMSG_NEXT(message, left)) {
     if (message->nlmsg_type != RTM_DELLINK) continue;
     const auto* const link = static_cast<const ifinfomsg*>(NLMSG_DATA(message));
+    // A bridge says so, in its own family, of a port that leaves it and is there as before.
+    if (link->ifi_family != AF_UNSPEC) continue;
     if (const auto name = name_of(static_cast<unsigned>(link->ifi_index))) watch().gone(*name);
   }
 }

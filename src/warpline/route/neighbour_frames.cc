@@ -49,9 +49,15 @@ bool is_own(const RouterPort& port, const IpAddress& address) {
   return std::ranges::find(port.addresses, address, &InterfaceAddress::address) != port.addresses.end();
 }
 
-/// A host's address on the link of `port`, not the port's own.
-bool on_link_of(const RouterPort& port, const IpAddress& address) {
+/// An address that a neighbour of `port` may have: a host's, not the port's own.
+bool may_be_neighbour(const RouterPort& port, const IpAddress& address) {
   if (is_own(port, address)) return false;
+  if (const auto* v6 = std::get_if<Ipv6Address>(&address)) return is_host(*v6) || is_link_local(*v6);
+  return is_host(std::get<Ipv4Address>(address));
+}
+
+/// Whether `address` is link-local or covered by a prefix of the port's own addresses.
+bool on_link_of(const RouterPort& port, const IpAddress& address) {
   const auto* v6 = std::get_if<Ipv6Address>(&address);
   if (v6 != nullptr && is_link_local(*v6)) return true;
   return std::ranges::any_of(port.addresses, [&](const InterfaceAddress& own) { return is_neighbour(own, address); });
@@ -65,12 +71,14 @@ std::optional<NeighbourNews> arp_news(FrameRef frame, const packet::ParsedFrame&
   if (packet::parse(frame.data() + parsed.l3_offset, packet::ArpView::kHeaderLength, arp) != Verdict::forward)
     return std::nullopt;
   if (arp.operation != packet::kArpRequest && arp.operation != packet::kArpReply) return std::nullopt;
-  if (!is_station(arp.sender_mac) || !on_link_of(port, arp.sender_ip)) return std::nullopt;
+  if (!is_station(arp.sender_mac) || !may_be_neighbour(port, arp.sender_ip)) return std::nullopt;
   const bool to_us = is_own(port, arp.target_ip);
   const bool reply = arp.operation == packet::kArpReply && to_us && arp.target_mac == port.mac;
+  const bool on_link = on_link_of(port, arp.sender_ip);
   return NeighbourNews{
       arp.sender_ip,
-      {.mac = arp.sender_mac, .answers = reply, .introduces = to_us && arp.operation == packet::kArpRequest}};
+      {.mac = arp.sender_mac, .answers = reply, .introduces = on_link && to_us && arp.operation == packet::kArpRequest},
+      on_link};
 }
 
 std::optional<NeighbourNews> discovery_news(FrameRef frame, const packet::ParsedFrame& parsed, const RouterPort& port) {
@@ -95,13 +103,15 @@ std::optional<NeighbourNews> discovery_news(FrameRef frame, const packet::Parsed
                              ? message.link_layer
                              : packet::load_address<MacAddress>(packet::EthernetView(frame.data()).source());
   const IpAddress about = solicits ? packet::load_address<Ipv6Address>(ip.source()) : message.target;
-  if (!is_station(mac) || !on_link_of(port, about)) return std::nullopt;
+  if (!is_station(mac) || !may_be_neighbour(port, about)) return std::nullopt;
   if (packet::verify_checksums(frame, parsed) != Verdict::forward) return std::nullopt;
+  const bool on_link = on_link_of(port, about);
   return NeighbourNews{about,
                        {.mac = mac,
                         .answers = solicited,
                         .overrides = solicits || (message.flags & packet::kAdvertisementOverride) != 0,
-                        .introduces = solicits && is_own(port, message.target)}};
+                        .introduces = on_link && solicits && is_own(port, message.target)},
+                       on_link};
 }
 
 }  // namespace
@@ -114,6 +124,38 @@ std::optional<IpAddress> asking_address(const RouterPort& port, const IpAddress&
     if (!any) any = own.address;
   }
   return any;
+}
+
+namespace {
+
+bool is_link_local_v6(const IpAddress& address) {
+  const auto* const v6 = std::get_if<Ipv6Address>(&address);
+  return v6 != nullptr && is_link_local(*v6);
+}
+
+template <typename Address>
+unsigned common_bits(const Address& a, const Address& b) {
+  unsigned bits = 0;
+  while (bits < 8 * a.bytes.size() && covers(a, bits + 1, b)) ++bits;
+  return bits;
+}
+
+}  // namespace
+
+std::optional<IpAddress> error_source(const RouterPort& port, const IpAddress& to) {
+  std::optional<IpAddress> best;
+  unsigned most = 0;
+  for (const InterfaceAddress& own : port.addresses) {
+    if (own.address.index() != to.index() || is_link_local_v6(own.address) != is_link_local_v6(to)) continue;
+    const unsigned common = std::visit(
+        [&](const auto& address) { return common_bits(address, std::get<std::decay_t<decltype(address)>>(to)); },
+        own.address);
+    const unsigned bits = std::min<unsigned>(common, own.prefix_length);
+    if (best && bits <= most) continue;
+    best = own.address;
+    most = bits;
+  }
+  return best;
 }
 
 std::uint32_t write_neighbour_request(std::span<std::uint8_t> frame, const MacAddress& own_mac, const IpAddress& source,

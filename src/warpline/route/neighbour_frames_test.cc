@@ -67,9 +67,21 @@ TEST(NeighbourFrames, WhoAsksForUsIntroducesItself) {
   EXPECT_FALSE(about_another->evidence.introduces);
 }
 
-TEST(NeighbourFrames, StrangersAndImpostorsSayNothing) {
+/// A route may put a host on the link that no prefix of the port covers: what it says is for who asked for it.
+TEST(NeighbourFrames, StrangersAreLearntFromOnlyIfTheyAreKnown) {
   const RouterPort stranger{.mac = kPeerMac, .addresses = {*parse_interface_address("10.9.0.9/8")}};
-  EXPECT_FALSE(news_of(request(stranger, *parse_ip("10.0.0.1")))) << "not on the link";
+  const auto news = news_of(request(stranger, *parse_ip("10.0.0.1")));
+  ASSERT_TRUE(news);
+  EXPECT_FALSE(news->on_link);
+  EXPECT_FALSE(news->evidence.introduces);
+  NeighbourTable table(64);
+  EXPECT_FALSE(news->is_for(table, 1));
+  (void)table.find_or_add(NeighbourKey::of(1, stranger.addresses[0].address), Nanos{0});
+  EXPECT_TRUE(news->is_for(table, 1));
+  EXPECT_FALSE(news->is_for(table, 0)) << "it was asked for on another link";
+}
+
+TEST(NeighbourFrames, ImpostorsSayNothing) {
   const RouterPort impostor{.mac = kPeerMac, .addresses = kPort.addresses};
   EXPECT_FALSE(news_of(request(impostor, *parse_ip("10.0.0.9")))) << "has our address";
   const RouterPort group{.mac = {{3, 0, 0, 0, 0, 9}}, .addresses = {{kPeerV4, 24}}};
@@ -80,6 +92,20 @@ TEST(NeighbourFrames, StrangersAndImpostorsSayNothing) {
   advertisement.back() ^= 1;
   advertisement[packet::EthernetView::kHeaderLength + packet::Ipv6View::kHopLimit] = 254;
   EXPECT_FALSE(news_of(advertisement)) << "from beyond the link";
+}
+
+/// RFC 6724, 5, rules 2 and 8; RFC 4291, 2.5.6.
+TEST(NeighbourFrames, ErrorsComeFromAnAddressOfTheSendersScope) {
+  const RouterPort port{.addresses = {*parse_interface_address("fe80::1/64"), *parse_interface_address("fd07:1::1/64"),
+                                      *parse_interface_address("2001:db8:1::1/64"),
+                                      *parse_interface_address("10.0.0.1/24")}};
+  EXPECT_EQ(error_source(port, *parse_ip("fd07:2::5")), *parse_ip("fd07:1::1"));
+  EXPECT_EQ(error_source(port, *parse_ip("2001:db8:99::5")), *parse_ip("2001:db8:1::1"));
+  EXPECT_EQ(error_source(port, *parse_ip("fe80::5")), *parse_ip("fe80::1"));
+  EXPECT_EQ(error_source(port, *parse_ip("192.0.2.1")), *parse_ip("10.0.0.1"));
+  const RouterPort unnumbered{.addresses = {*parse_interface_address("fe80::1/64")}};
+  EXPECT_EQ(error_source(unnumbered, *parse_ip("fd07:2::5")), std::nullopt);
+  EXPECT_EQ(error_source(unnumbered, *parse_ip("192.0.2.1")), std::nullopt);
 }
 
 TEST(NeighbourFrames, TheAskingAddressIsOnTheTargetsLink) {

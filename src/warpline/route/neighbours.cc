@@ -31,6 +31,10 @@ std::uint64_t bits_of(const MacAddress& mac) {
   return bits;
 }
 
+bool is_unresolved(const NeighbourWord& word) {
+  return word.state() == NeighbourState::incomplete || word.state() == NeighbourState::failed;
+}
+
 }  // namespace
 
 NeighbourKey NeighbourKey::of(std::uint16_t port, const Ipv4Address& address) {
@@ -96,6 +100,12 @@ std::uint32_t NeighbourTable::find(const NeighbourKey& key) const { return searc
 std::uint32_t NeighbourTable::find_or_add(const NeighbourKey& key, Nanos now) {
   const std::uint64_t tag = tag_of(key);
   if (const std::uint32_t slot = search(key, tag); slot != kNobody) return slot;
+  const bool room = unresolved_.load(std::memory_order_relaxed) < buckets_ * kWays / kUnresolvedShare;
+  return room ? add(key, tag, now) : kNobody;
+}
+
+/// Whatever share of the table is taken. The key was not found.
+std::uint32_t NeighbourTable::add(const NeighbourKey& key, std::uint64_t tag, Nanos now) {
   const std::uint32_t bucket = static_cast<std::uint32_t>(tag) & (buckets_ - 1);
   auto& tags = tags_[bucket].tags;
   for (std::uint32_t way = 0; way < kWays; ++way) {
@@ -129,6 +139,7 @@ void NeighbourTable::claim(std::uint32_t slot, const NeighbourKey& key, Nanos no
   entry.ask_again.store(now.value, std::memory_order_relaxed);
   entry.confirmed.store(now.value, std::memory_order_relaxed);
   entry.needed.store(now.value, std::memory_order_relaxed);
+  unresolved_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t generation = NeighbourWord(entry.word.load(std::memory_order_relaxed)).generation() + 1;
   entry.word.store(NeighbourWord(0, NeighbourState::incomplete, true, generation).bits(), std::memory_order_release);
 }
@@ -137,11 +148,14 @@ bool NeighbourTable::change(std::uint32_t slot, NeighbourWord& from, NeighbourWo
   std::uint64_t bits = from.bits();
   const bool changed = entries_[slot].word.compare_exchange_strong(bits, to.bits(), std::memory_order_acq_rel,
                                                                    std::memory_order_acquire);
+  if (changed && is_unresolved(from) != is_unresolved(to)) {
+    unresolved_.fetch_add(is_unresolved(to) ? 1U : ~0U, std::memory_order_relaxed);
+  }
   from = NeighbourWord(bits);
   return changed;
 }
 
-NeighbourQuestion NeighbourTable::use(std::uint32_t slot, Nanos now) {
+NeighbourQuestion NeighbourTable::use(std::uint32_t slot, Nanos now, bool may_ask) {
   Entry& entry = entries_[slot];
   NeighbourWord word(entry.word.load(std::memory_order_acquire));
   while (word.state() != NeighbourState::none && !word.used()) {
@@ -149,6 +163,7 @@ NeighbourQuestion NeighbourTable::use(std::uint32_t slot, Nanos now) {
     if (change(slot, word, used)) word = used;
   }
   if (word.state() != NeighbourState::incomplete && word.state() != NeighbourState::stale) return {};
+  if (!may_ask && entry.asked.load(std::memory_order_relaxed) < times_.requests) return {};
   std::int64_t again = entry.ask_again.load(std::memory_order_relaxed);
   if (now.value < again ||
       !entry.ask_again.compare_exchange_strong(again, now.value + times_.retransmit.value, std::memory_order_relaxed)) {
@@ -199,7 +214,7 @@ std::optional<NeighbourWord> after(const NeighbourWord& word, const NeighbourEvi
 
 bool NeighbourTable::learn(const NeighbourKey& key, const NeighbourEvidence& evidence, Nanos now) {
   std::uint32_t slot = find(key);
-  if (slot == kNobody && evidence.introduces) slot = find_or_add(key, now);
+  if (slot == kNobody && evidence.introduces) slot = add(key, tag_of(key), now);
   if (slot == kNobody) return false;
   Entry& entry = entries_[slot];
   for (NeighbourWord word(entry.word.load(std::memory_order_acquire));;) {
@@ -274,7 +289,10 @@ void NeighbourTable::age_slot(std::uint32_t slot, std::atomic<std::uint64_t>& ta
 std::uint32_t NeighbourTable::pin(const NeighbourKey& key, Nanos now) {
   constexpr int kTries = 1000;  // against lcores that add the same neighbour right now
   std::uint32_t slot = kNobody;
-  for (int i = 0; i < kTries && slot == kNobody; ++i) slot = find_or_add(key, now);
+  for (int i = 0; i < kTries && slot == kNobody; ++i) {
+    slot = find(key);
+    if (slot == kNobody) slot = add(key, tag_of(key), now);
+  }
   if (slot != kNobody) ++entries_[slot].pins;
   return slot;
 }

@@ -100,6 +100,7 @@ struct NeighbourEvidence {
 class NeighbourTable {
  public:
   static constexpr std::uint32_t kNobody = 0;
+  static constexpr std::uint32_t kUnresolvedShare = 2;  ///< one part of so many
 
   /// Room for `capacity` neighbours, rounded up to a power of two, eight at least.
   explicit NeighbourTable(std::uint32_t capacity, const NeighbourTimes& times = {});
@@ -112,11 +113,13 @@ class NeighbourTable {
   }
   /// The slot of `key`, or kNobody. One or two cache lines.
   [[nodiscard]] std::uint32_t find(const NeighbourKey& key) const;
-  /// The same, adding it as incomplete; kNobody when its bucket is full.
+  /// The same, adding it as incomplete; kNobody when its bucket is full, or when kUnresolvedShare of the table is taken
+  /// by neighbours without a MAC address (RFC 6583, 7.1): those that are known, ask for us or are pinned have the rest.
   [[nodiscard]] std::uint32_t find_or_add(const NeighbourKey& key, Nanos now);
   /// A packet goes to that neighbour, or waits for it: notes the use, and says whether the caller, and nobody else, is
   /// to send a request now.
-  [[nodiscard]] NeighbourQuestion use(std::uint32_t slot, Nanos now);
+  /// With `may_ask` false nobody sends one: the question is put off to the next use.
+  [[nodiscard]] NeighbourQuestion use(std::uint32_t slot, Nanos now, bool may_ask = true);
   /// A message arrived. True if the neighbour has a MAC address now and had none before.
   bool learn(const NeighbourKey& key, const NeighbourEvidence& evidence, Nanos now);
   /// Whose slot it is; nothing if nobody's, or if it changed hands meanwhile.
@@ -154,6 +157,7 @@ class NeighbourTable {
   [[nodiscard]] std::uint64_t tag_of(const NeighbourKey& key) const;
   [[nodiscard]] bool is(std::uint32_t slot, const NeighbourKey& key) const;
   [[nodiscard]] std::uint32_t search(const NeighbourKey& key, std::uint64_t tag) const;
+  [[nodiscard]] std::uint32_t add(const NeighbourKey& key, std::uint64_t tag, Nanos now);
   void claim(std::uint32_t slot, const NeighbourKey& key, Nanos now);
   bool change(std::uint32_t slot, NeighbourWord& from, NeighbourWord to);
   void age_slot(std::uint32_t slot, std::atomic<std::uint64_t>& tag, Nanos now);
@@ -165,6 +169,7 @@ class NeighbourTable {
   std::unique_ptr<Bucket[]> tags_;
   std::unique_ptr<Entry[]> entries_;  ///< slot = 1 + bucket * kWays + way; 0 is kNobody's
   std::atomic<std::uint32_t> events_{0};
+  std::atomic<std::uint32_t> unresolved_{0};  ///< incomplete or failed
 };
 
 }  // namespace warpline::route

@@ -47,6 +47,38 @@ TEST(Neighbours, ThatDifferInPortAndAddressBothFindRoom) {
   }
 }
 
+/// RFC 6583: a scan of a large link does not keep neighbours out that say where they are, or that routes name.
+TEST(Neighbours, WithoutAMacAddressHaveAShareOfTheTable) {
+  NeighbourTable table(4096);
+  std::uint32_t found = 0;
+  for (std::uint32_t i = 0; i < 100'000; ++i) found += table.find_or_add(host(i), seconds(0)) != 0 ? 1 : 0;
+  EXPECT_EQ(found, 4096U / NeighbourTable::kUnresolvedShare);
+  std::uint32_t introduced = 0;
+  for (std::uint32_t i = 0; i < 500; ++i) {
+    introduced += table.learn(host(200'000 + i), {.mac = kMac, .introduces = true}, seconds(0)) ? 1 : 0;
+  }
+  EXPECT_GT(introduced, 400U) << "but for buckets that are full";
+  EXPECT_EQ(table.find_or_add(host(300'000), seconds(0)), NeighbourTable::kNobody);
+  // Of those that were asked for, one that answers makes room for another, and so does one that is forgotten.
+  ASSERT_TRUE(table.learn(host(0), kAnswer, seconds(1)));
+  std::uint32_t more = 0;
+  for (std::uint32_t i = 0; i < 500; ++i) more += table.find_or_add(host(400'000 + i), seconds(1)) != 0 ? 1 : 0;
+  EXPECT_EQ(more, 1U);
+  table.age(seconds(0));
+  table.age(seconds(200));
+  table.age(seconds(400));
+  EXPECT_EQ(table.count(NeighbourState::incomplete), 0U);
+  EXPECT_NE(table.find_or_add(host(500'000), seconds(401)), NeighbourTable::kNobody);
+}
+
+TEST(Neighbours, AreNotAskedForWhereTheCallerMayNot) {
+  NeighbourTable table(64);
+  const std::uint32_t slot = table.find_or_add(host(1), seconds(0));
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(table.use(slot, seconds(i), false).send);
+  EXPECT_EQ(table.word(slot).state(), NeighbourState::incomplete) << "it has not been asked in vain";
+  EXPECT_TRUE(table.use(slot, seconds(10), true).send);
+}
+
 TEST(Neighbours, IsAskedForThenReachableThenStaleThenForgotten) {
   NeighbourTable table(64);
   const std::uint32_t slot = table.find_or_add(host(1), seconds(0));
@@ -164,8 +196,12 @@ TEST(Neighbours, PinnedOnesStay) {
 
 TEST(Neighbours, AFullBucketTakesNoMore) {
   NeighbourTable table(8);
-  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_NE(table.find_or_add(host(i), seconds(0)), NeighbourTable::kNobody);
-  EXPECT_EQ(table.find_or_add(host(8), seconds(0)), NeighbourTable::kNobody);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    const std::uint32_t slot = table.pin(host(i), seconds(0));
+    EXPECT_NE(slot, NeighbourTable::kNobody);
+    table.unpin(slot);
+  }
+  EXPECT_EQ(table.pin(host(8), seconds(0)), NeighbourTable::kNobody);
   EXPECT_FALSE(table.learn(host(8), {.mac = kMac, .introduces = true}, seconds(0)));
   EXPECT_EQ(table.count(NeighbourState::incomplete), 8U);
   table.age(seconds(100));

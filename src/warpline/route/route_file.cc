@@ -8,13 +8,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
+#include "warpline/base/files/read_file.h"
 #include "warpline/packet/headers/ipv4.h"
 #include "warpline/route/prefix.h"
 
@@ -22,6 +21,7 @@ namespace warpline::route {
 namespace {
 
 constexpr std::size_t kMostWords = 12;
+constexpr std::uint16_t kLeastV6Mtu = 1280;  // RFC 8200, 5
 using Words = std::span<const std::string_view>;
 
 /// What a user wrote, fit to be quoted on one line.
@@ -128,6 +128,22 @@ class RouteBuilder {
       return usage_error(fmt::format("cannot route by the address {}", to_string(IpAddress{address})),
                          "it is a loopback, group or reserved one", "give the port a host's address");
     }
+    if (length == 0 && !link_local) {
+      return usage_error(fmt::format("cannot route by the address {}/0", to_string(IpAddress{address})),
+                         "every host would be on that link", "give the length of its prefix");
+    }
+    if constexpr (kBits == 32) {
+      if (length < 31 && (address == masked(address, length) || address == broadcast(address, length))) {
+        return usage_error(fmt::format("cannot route by the address {}/{}", to_string(IpAddress{address}), length),
+                           "it is the address of the link itself, or of all hosts on it",
+                           "give the port a host's address");
+      }
+    } else if (ports_[port].mtu < kLeastV6Mtu) {
+      return usage_error(
+          fmt::format("cannot route by the address {}", to_string(IpAddress{address})),
+          fmt::format("IPv6 needs an MTU of {}, and port {} has {} (RFC 8200, 5)", kLeastV6Mtu, port, ports_[port].mtu),
+          "use a larger --mtu, or leave the address out");
+    }
     routes<Address>().push_back({address, kBits, RouteSet::kLocal, 0});
     if (link_local || length == kBits) return {};
     WARPLINE_TRY(const std::uint32_t hop, hop_index({HopKind::on_link, port, {}}));
@@ -136,9 +152,8 @@ class RouteBuilder {
     if constexpr (kBits == 32) {
       if (length == 31) return {};  // RFC 3021
       // RFC 2644: what is meant for all on a link is not passed on.
-      for (const Address& group : {link, broadcast(link, length)}) {
-        if (group != address) set_.v4.push_back({group, kBits, RouteSet::kMartian, 0});
-      }
+      for (const Address& group : {link, broadcast(link, length)})
+        set_.v4.push_back({group, kBits, RouteSet::kMartian, 0});
     }
     return {};
   }
@@ -212,9 +227,30 @@ class RouteBuilder {
     if (in_martian(destination, sizeof(Address) * 8)) {
       return error(fmt::format("no router passes on what goes to {}", quoted(words[2])), "leave the line out");
     }
+    if (is_own_or_broadcast(destination)) {
+      return error(fmt::format("{} follows from the ports' addresses", quoted(words[2])), "leave the line out");
+    }
     WARPLINE_TRY(const std::uint32_t hop, read_hop(words.subspan(next), IpAddress{destination}));
     flows<Address>().push_back({key, hop, line_});
     return {};
+  }
+
+  /// Whether packets to `destination` are the router's own, or for all hosts on a link (RFC 2644).
+  template <typename Address>
+  [[nodiscard]] bool is_own_or_broadcast(const Address& destination) const {
+    for (const RouterPort& port : ports_) {
+      for (const InterfaceAddress& own : port.addresses) {
+        const auto* const address = std::get_if<Address>(&own.address);
+        if (address == nullptr) continue;
+        if (*address == destination) return true;
+        if constexpr (sizeof(Address) == 4) {
+          const unsigned length = own.prefix_length;
+          if (length < 31 && (destination == masked(*address, length) || destination == broadcast(*address, length)))
+            return true;
+        }
+      }
+    }
+    return false;
   }
 
   template <typename Address>
@@ -241,8 +277,14 @@ class RouteBuilder {
   Result<NextHop> parse_hop(Words words, const IpAddress& destination) {
     std::optional<IpAddress> gateway;
     std::optional<std::uint16_t> port;
+    bool onlink = false;
     for (std::size_t i = 0; i < words.size(); i += 2) {
       const std::string_view word = words[i];
+      if (word == "onlink" && !onlink) {
+        onlink = true;
+        --i;  // a word by itself
+        continue;
+      }
       if (word != "via" && word != "port") return error(fmt::format("{} is not understood", quoted(word)), kHow);
       if (i + 1 == words.size()) return error(fmt::format("nothing follows '{}'", word), kHow);
       const std::string_view value = words[i + 1];
@@ -262,7 +304,9 @@ class RouteBuilder {
         }
       }
     }
-    return gateway ? by_gateway(*gateway, port, destination) : on_link(*port, destination);
+    if (onlink && (!gateway || !port)) return error("onlink is of a gateway and a port", kHow);
+    if (!gateway && !port) return error("it does not say where to", kHow);
+    return gateway ? by_gateway(*gateway, port, onlink, destination) : on_link(*port, destination);
   }
 
   Result<NextHop> on_link(std::uint16_t port, const IpAddress& destination) {
@@ -274,7 +318,7 @@ class RouteBuilder {
     return NextHop{HopKind::on_link, port, {}};
   }
 
-  Result<NextHop> by_gateway(const IpAddress& gateway, std::optional<std::uint16_t> port,
+  Result<NextHop> by_gateway(const IpAddress& gateway, std::optional<std::uint16_t> port, bool onlink,
                              const IpAddress& destination) {
     const std::string text = to_string(gateway);
     if (gateway.index() != destination.index()) {
@@ -288,7 +332,10 @@ class RouteBuilder {
     }
     const bool link_local = std::visit([](const auto& address) { return is_link_local(address); }, gateway);
     if (link_local && !port) return error(fmt::format("the gateway {} may be on any link", text), "add port N");
-    if (link_local) {
+    if (onlink && !link_local && !std::visit([](const auto& address) { return is_host(address); }, gateway)) {
+      return error(fmt::format("the gateway {} is no host", text), "name a neighbour");
+    }
+    if (link_local || onlink) {
       WARPLINE_CHECK(on_link(*port, destination));
       return NextHop{HopKind::gateway, *port, gateway};
     }
@@ -304,7 +351,7 @@ class RouteBuilder {
     if (longest < 0) {
       return error(port ? fmt::format("the gateway {} is not on the link of port {}", text, *port)
                         : fmt::format("the gateway {} is on no port's link", text),
-                   fmt::format("the links are {}", links()));
+                   fmt::format("the links are {}; where it is all the same, add port N onlink", links()));
     }
     return NextHop{HopKind::gateway, found, gateway};
   }
@@ -397,13 +444,9 @@ Result<RouteSet> read_routes(const std::string& path, const std::vector<RouterPo
   const auto unreadable = [&path](const std::string& why) {
     return usage_error(fmt::format("cannot read the routes of {}", path), why, "give --routes a file of routes");
   };
-  std::error_code failure;
-  if (std::filesystem::is_directory(path, failure)) return unreadable("it is a folder");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return unreadable(std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return unreadable("it ends with an error");
-  return parse_routes(text, path, ports, flows_allowed);
+  const FileText file = read_file(path);
+  if (file.problem != 0) return unreadable(file.problem == EISDIR ? "it is a folder" : std::strerror(file.problem));
+  return parse_routes(file.text, path, ports, flows_allowed);
 }
 
 }  // namespace warpline::route

@@ -131,6 +131,10 @@ TEST(RouteFile, WrongLinesAreNamedWithTheirReason) {
       {"flow 10.0.0.5 fd00::1 tcp 1 2 via 10.0.1.9", "one address is IPv4, the other IPv6; write flow"},
       {"flow 10.0.0.5 there tcp 1 2 via 10.0.1.9", "'there' is no IP address; write flow"},
       {"flow 10.0.0.5", "it is not said which flow; write flow"},
+      {"flow 10.0.0.5 10.0.1.1 udp 1 2 port 1", "'10.0.1.1' follows from the ports' addresses; leave the line out"},
+      {"flow 10.0.0.5 10.0.1.255 udp 1 2 port 1", "'10.0.1.255' follows from the ports' addresses; leave the line out"},
+      {"flow 10.0.0.5 fd00:2::1 1 port 1", "one address is IPv4, the other IPv6"},
+      {"flow fd00::5 fd00:2::1 1 port 1", "'fd00:2::1' follows from the ports' addresses; leave the line out"},
       {"flow 10.0.0.5 10.1.0.5 50", "it does not say where to; write"},
       {"\x01\x02",
        "'?"
@@ -159,6 +163,52 @@ TEST(RouteFile, WhatStandsTwiceIsNamed) {
             "address");
 }
 
+std::string error_with(const char* address, std::uint16_t mtu = 1500) {
+  auto ports = two_ports();
+  ports[1].mtu = mtu;
+  ports[1].addresses = {*parse_interface_address(address)};
+  const auto set = parse_routes("", "r.txt", ports, false);
+  return set.ok() ? "" : set.error().message();
+}
+
+/// RFC 1122, 3.2.1.3, and RFC 3021; RFC 8200, 5.
+TEST(RouteFile, PortsHaveTheAddressesOfHosts) {
+  EXPECT_THAT(error_with("10.0.9.0/24"), HasSubstr("10.0.9.0/24: it is the address of the link itself, or of all"));
+  EXPECT_THAT(error_with("10.0.9.255/24"), HasSubstr("10.0.9.255/24: it is the address of the link itself, or of all"));
+  for (const char* good : {"10.0.9.0/31", "10.0.9.255/31", "10.0.9.0/32", "10.9.1.0/16"}) {
+    EXPECT_EQ(error_with(good), "") << good;
+  }
+  EXPECT_THAT(error_with("10.9.0.1/0"), HasSubstr("10.9.0.1/0: every host would be on that link; give the length"));
+  EXPECT_THAT(error_with("fd00:9::1/0"), HasSubstr("every host would be on that link"));
+  EXPECT_THAT(error_with("fd00:9::1/64", 1200), HasSubstr("IPv6 needs an MTU of 1280, and port 1 has 1200"));
+  EXPECT_EQ(error_with("fd00:9::1/64", 1280), "");
+  EXPECT_EQ(error_with("10.9.0.1/24", 1200), "");
+}
+
+/// Routers have fe80::1 on every link.
+TEST(RouteFile, PortsMayHaveTheSameLinkLocalAddress) {
+  auto ports = two_ports();
+  for (RouterPort& port : ports) port.addresses.push_back(*parse_interface_address("fe80::1/64"));
+  const auto set = parse_routes("", "r.txt", ports, false);
+  ASSERT_TRUE(set.ok()) << set.error().message();
+  EXPECT_EQ(hop_of(*set, "fe80::1").kind, HopKind::local);
+}
+
+TEST(RouteFile, GatewaysOutsideEveryPrefixAreOnLinkWhereTheLineSaysSo) {
+  auto ports = two_ports();
+  ports[1].addresses = {*parse_interface_address("203.0.113.7/32")};
+  const auto set = parse_routes("0.0.0.0/0 via 192.0.2.1 port 1 onlink\n", "r.txt", ports, false);
+  ASSERT_TRUE(set.ok()) << set.error().message();
+  EXPECT_EQ(hop_of(*set, "198.51.100.1"), gateway(1, "192.0.2.1"));
+  for (const char* line : {"0.0.0.0/0 via 192.0.2.1 onlink", "0.0.0.0/0 port 1 onlink", "0.0.0.0/0 onlink"}) {
+    EXPECT_THAT(parse_routes(line, "r.txt", ports, false).error().message(),
+                HasSubstr("onlink is of a gateway and a port"));
+  }
+  EXPECT_THAT(parse_routes("0.0.0.0/0 via 224.0.0.1 port 1 onlink", "r.txt", ports, false).error().message(),
+              HasSubstr("the gateway 224.0.0.1 is no host"));
+  EXPECT_FALSE(parse_routes("::/0 via fd00::1 port 1 onlink", "r.txt", ports, false).ok()) << "no address to ask from";
+}
+
 TEST(RouteFile, FlowsAreForExactMatch) {
   EXPECT_EQ(parsed("flow 10.0.0.5 10.1.0.5 1 port 0", false).error().message(),
             "cannot use r.txt:1: a flow is for exact match; add --lookup exact, or leave the line out");
@@ -168,6 +218,12 @@ TEST(RouteFile, AFileThatCannotBeReadIsNamed) {
   EXPECT_THAT(read_routes("/absent/routes", two_ports(), false).error().message(),
               HasSubstr("cannot read the routes of /absent/routes: No such file or directory; give --routes"));
   EXPECT_THAT(read_routes("/", two_ports(), false).error().message(), HasSubstr("it is a folder"));
+}
+
+/// As of a network file system that is gone: it opens, and reading it fails.
+TEST(RouteFile, AReadErrorIsAnErrorOfTheFile) {
+  EXPECT_THAT(read_routes("/proc/self/mem", two_ports(), false).error().message(),
+              HasSubstr("cannot read the routes of /proc/self/mem: Input/output error; give --routes"));
 }
 
 /// Any set of prefixes, written down in any order, is read back, each once and in order.

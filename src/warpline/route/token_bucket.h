@@ -13,13 +13,18 @@ class TokenBucket {
  public:
   TokenBucket(std::uint32_t burst, Nanos interval) : burst_(burst), interval_(interval.value), tokens_(burst) {}
 
-  [[nodiscard]] bool take(Nanos now) {
+  /// Whether take() would be true.
+  [[nodiscard]] bool has(Nanos now) {
     if (now.value > filled_) {
       const std::int64_t came = (now.value - filled_) / interval_;
       tokens_ = static_cast<std::uint32_t>(std::min<std::int64_t>(burst_, came + tokens_));
       filled_ += came * interval_;
     }
-    if (tokens_ == 0) return false;
+    return tokens_ != 0;
+  }
+
+  [[nodiscard]] bool take(Nanos now) {
+    if (!has(now)) return false;
     --tokens_;
     return true;
   }

@@ -12,6 +12,8 @@ TEST(TokenBucket, LetsABurstPassAndThenOneAnInterval) {
   for (int i = 0; i < 5; ++i) passed += bucket.take(Nanos{1000}) ? 1 : 0;
   EXPECT_EQ(passed, 3);
   EXPECT_FALSE(bucket.take(Nanos{1009}));
+  EXPECT_FALSE(bucket.has(Nanos{1009}));
+  EXPECT_TRUE(bucket.has(Nanos{1010}));
   EXPECT_TRUE(bucket.take(Nanos{1010}));
   EXPECT_FALSE(bucket.take(Nanos{1019}));
   passed = 0;

@@ -6,6 +6,7 @@
 
 #include "warpline/base/time/clock.h"
 #include "warpline/datapath/capture/capture_mbuf.h"
+#include "warpline/memory/answer_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 #include "warpline/route/prefix.h"
 
@@ -15,8 +16,12 @@ namespace {
 constexpr std::uint32_t kEthernet = packet::EthernetView::kHeaderLength;
 constexpr Nanos kResolvePatience{4'000'000'000};  // a neighbour has failed by then
 constexpr Nanos kLookEvery{100'000'000};          // at packets that wait
-constexpr std::uint32_t kErrorBurst = 64;         // errors at once,
-constexpr Nanos kErrorInterval{1'000'000};        // and a thousand a second (RFC 1812, 4.3.2.8; RFC 4443, 2.4(f))
+// Requests for neighbours, of one lcore by one port: at once, and two thousand a second. A scan of a large link costs
+// no more broadcasts than that (RFC 6583, 7).
+constexpr std::uint32_t kRequestBurst = 512;
+constexpr Nanos kRequestInterval{500'000};
+constexpr std::uint32_t kErrorBurst = 64;   // errors at once,
+constexpr Nanos kErrorInterval{1'000'000};  // and a thousand a second (RFC 1812, 4.3.2.8; RFC 4443, 2.4(f))
 
 std::uint8_t* bytes_of(rte_mbuf* mbuf) { return rte_pktmbuf_mtod(mbuf, std::uint8_t*); }
 
@@ -58,11 +63,14 @@ RouteLcore::RouteLcore(const std::vector<RoutePort>& ports, const std::vector<da
                           .path = paths[i],
                           .on_link = {},
                           .routed = {},
-                          .egress = Egress(*paths[i])});
+                          .egress = Egress(*paths[i]),
+                          .unknown = {kRequestBurst, kRequestInterval},
+                          .known = {kRequestBurst, kRequestInterval}});
+    const packet::ResponderSettings answers{.router = true, .reporter = packet::reporter_of(own.addresses)};
     for (std::size_t other = 0; other < ports.size(); ++other) {
       for (const InterfaceAddress& address : ports[other].own.addresses) {
-        ports_[i].routed.emplace_back(own.mac, address);
-        if (other == i) ports_[i].on_link.emplace_back(own.mac, address);
+        ports_[i].routed.emplace_back(own.mac, address, answers);
+        if (other == i) ports_[i].on_link.emplace_back(own.mac, address, answers);
       }
     }
   }
@@ -131,17 +139,18 @@ void RouteLcore::pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, Hop hop, bool v4
   const route::NeighbourKey key = route::NeighbourKey::of(hop.port, destination_of(frame, v4));
   const std::uint32_t known = neighbours_.find(key);
   if (neighbours_.word(known).good()) return send(mbuf, hop.port, neighbours_.word(known).mac());
-  to_neighbour(rx_port, mbuf, hop.port,
-               known != route::NeighbourTable::kNobody ? known : neighbours_.find_or_add(key, router_now()));
+  if (known != route::NeighbourTable::kNobody) return to_neighbour(rx_port, mbuf, hop.port, known);
+  // A neighbour that cannot be asked for now takes no place in the table.
+  const Nanos time = router_now();
+  to_neighbour(
+      rx_port, mbuf, hop.port,
+      ports_[hop.port].unknown.has(time) ? neighbours_.find_or_add(key, time) : route::NeighbourTable::kNobody);
 }
 
 /// `neighbour` may be anything but good.
 void RouteLcore::to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour) {
   const Nanos time = router_now();
-  const route::NeighbourQuestion question = neighbours_.use(neighbour, time);
-  if (question.send) {
-    if (const auto key = neighbours_.key(neighbour)) ask(*key, question);
-  }
+  use(neighbour, tx_port, time);
   const route::NeighbourWord word = neighbours_.word(neighbour);
   if (word.has_mac()) return send(mbuf, tx_port, word.mac());
   if (word.state() == route::NeighbourState::failed) {
@@ -152,6 +161,15 @@ void RouteLcore::to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16
       !waiting_.enter({mbuf, neighbour, word.generation(), rx_port, tx_port, until})) {
     drop(rx_port, mbuf, Verdict::neighbour_unresolved);
   }
+}
+
+/// Notes that a packet goes to `neighbour`, and asks for it where that is due and not too much has been asked.
+void RouteLcore::use(std::uint32_t neighbour, std::uint16_t tx_port, Nanos time) {
+  Port& port = ports_[tx_port];
+  route::TokenBucket& bucket = neighbours_.word(neighbour).has_mac() ? port.known : port.unknown;
+  const route::NeighbourQuestion question = neighbours_.use(neighbour, time, bucket.has(time));
+  const auto key = question.send ? neighbours_.key(neighbour) : std::nullopt;
+  if (key && bucket.take(time)) ask(*key, question);
 }
 
 /// It has been checked for all but this: nothing stops it any more.
@@ -196,9 +214,7 @@ void RouteLcore::call_waiting() {
       return true;
     }
     if (same && word.state() == route::NeighbourState::incomplete && time < packet.until) {
-      const route::NeighbourQuestion question = neighbours_.use(packet.neighbour, time);
-      const auto key = question.send ? neighbours_.key(packet.neighbour) : std::nullopt;
-      if (key) ask(*key, question);
+      use(packet.neighbour, packet.tx_port, time);
       return false;
     }
     refuse(packet.rx_port, packet.mbuf, Verdict::neighbour_unresolved, route::IcmpReason::host_unreachable);
@@ -209,19 +225,47 @@ void RouteLcore::call_waiting() {
 bool RouteLcore::take(std::uint16_t rx_port, rte_mbuf* mbuf, FrameRef frame, const packet::ParsedFrame& parsed,
                       const std::vector<packet::Responder>& responders) {
   const std::optional<route::NeighbourNews> news = route::neighbour_news(frame, parsed, *ports_[rx_port].own);
-  if (news) neighbours_.learn(route::NeighbourKey::of(rx_port, news->address), news->evidence, router_now());
-  const std::uint32_t length = rte_pktmbuf_pkt_len(mbuf);
+  const bool learns = news && news->is_for(neighbours_, rx_port);
+  if (learns) neighbours_.learn(route::NeighbourKey::of(rx_port, news->address), news->evidence, router_now());
+  const bool query = packet::Responder::is_listener_query(frame, parsed);
+  if (query) report_groups(rx_port, mbuf, responders);
   for (const packet::Responder& responder : responders) {
-    if (!responder.answer(frame, parsed)) continue;
+    if (query || !memory::answer(responder, frame, parsed, mbuf)) continue;
     ports_[rx_port].path->sent.replies.add(1);
-    ports_[rx_port].egress.push(mbuf, length);
+    ports_[rx_port].egress.push(mbuf, rte_pktmbuf_pkt_len(mbuf));
     return true;
   }
-  if (!news) return false;
+  if (!learns && !query) return false;
   counters_.delivered_packets.add(1);
-  counters_.delivered_bytes.add(length);
+  counters_.delivered_bytes.add(rte_pktmbuf_pkt_len(mbuf));
   rte_pktmbuf_free(mbuf);
   return true;
+}
+
+void RouteLcore::report_groups(std::uint16_t rx_port, const rte_mbuf* query,
+                               const std::vector<packet::Responder>& responders) {
+  Port& port = ports_[rx_port];
+  for (auto responder = responders.begin(); responder != responders.end(); ++responder) {
+    const auto same = [&](const packet::Responder& other) { return other.same_group(*responder); };
+    if (std::any_of(responders.begin(), responder, same)) continue;
+    rte_mbuf* const report = rte_pktmbuf_copy(query, port.sending, 0, UINT32_MAX);
+    if (report == nullptr) return;  // the querier asks again
+    Pieces pieces(report);
+    if (pieces.count == 0 || !responder->answer(pieces.ref())) {
+      rte_pktmbuf_free(report);
+      continue;
+    }
+    report->ol_flags = 0;
+    counters_.generated_packets.add(1);
+    counters_.generated_bytes.add(rte_pktmbuf_pkt_len(report));
+    port.egress.push(report, rte_pktmbuf_pkt_len(report));
+  }
+}
+
+std::optional<IpAddress> RouteLcore::error_source(const route::RouterPort& port, const IpAddress& to) const {
+  std::optional<IpAddress> source = route::error_source(port, to);
+  for (auto other = own_.begin(); !source && other != own_.end(); ++other) source = route::error_source(other->own, to);
+  return source;
 }
 
 /// An IP packet to one of the router's addresses.
@@ -270,7 +314,7 @@ bool RouteLcore::turn_into_error(std::uint16_t rx_port, rte_mbuf* mbuf, route::I
   const bool v4 = parsed.l3 == packet::L3Kind::ipv4;
   const IpAddress sender = v4 ? IpAddress{packet::load_address<Ipv4Address>(datagram + packet::Ipv4View::kSource)}
                               : IpAddress{packet::load_address<Ipv6Address>(datagram + packet::Ipv6View::kSource)};
-  const std::optional<IpAddress> own = route::asking_address(*port.own, sender);
+  const std::optional<IpAddress> own = error_source(*port.own, sender);
   const auto more =
       static_cast<std::uint16_t>((v4 ? route::kIcmpV4ErrorHeaders : route::kIcmpV6ErrorHeaders) - kEthernet);
   const bool ours_alone = RTE_MBUF_DIRECT(mbuf) && rte_mbuf_refcnt_read(mbuf) == 1;

@@ -62,6 +62,8 @@ class RouteLcore {
     std::vector<packet::Responder> on_link;  ///< for the port's own addresses
     std::vector<packet::Responder> routed;   ///< for all the router's addresses, as seen from this port
     Egress egress;
+    route::TokenBucket unknown;  ///< requests for neighbours without a MAC address
+    route::TokenBucket known;    ///< and for those that are asked again
   };
 
   /// `ports` and `paths`, this lcore's by port, outlive it.
@@ -109,9 +111,14 @@ class RouteLcore {
   void deliver(std::uint16_t rx_port, rte_mbuf* mbuf);
   void to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour);
   void send(rte_mbuf* mbuf, std::uint16_t tx_port, std::uint64_t mac);
+  void use(std::uint32_t neighbour, std::uint16_t tx_port, Nanos time);
   void ask(const route::NeighbourKey& key, const route::NeighbourQuestion& question);
   void call_waiting();
   [[nodiscard]] bool is_own(const IpAddress& address) const;
+  /// A report for each group of the port, in answer to a query.
+  void report_groups(std::uint16_t rx_port, const rte_mbuf* query, const std::vector<packet::Responder>& responders);
+  /// What an ICMP error to `to` comes from, on the port that the packet came in by.
+  [[nodiscard]] std::optional<IpAddress> error_source(const route::RouterPort& port, const IpAddress& to) const;
 
   const std::vector<RoutePort>& own_;
   route::NeighbourTable& neighbours_;

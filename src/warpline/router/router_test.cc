@@ -180,6 +180,16 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     for (const auto& path : router_->paths()) sum += path->sent.drops.get(verdict);
     return sum;
   }
+  /// Reads a new route file, and waits until the lcore uses it.
+  void reload(const std::string& text) {
+    write_routes(text);
+    const auto reloaded = router_->reload(routes_file_);
+    ASSERT_TRUE(reloaded.ok()) << reloaded.error().message();
+    wait_for([&] {
+      router_->tend();
+      return !router_->switching();
+    });
+  }
   void wait_for(const std::function<bool()>& condition) const {
     while (!condition()) std::this_thread::yield();
   }
@@ -223,6 +233,116 @@ TEST_P(RouterTest, PassesOnByGatewaysAndOnLinksOnceItKnowsThem) {
   send(0, on_link);
   EXPECT_EQ(next(1), routed(on_link, macs_[1], kEast.mac, true)) << "the gateway itself";
   EXPECT_EQ(router_->neighbours().count(route::NeighbourState::reachable), 2U);
+}
+
+/// No prefix of the port covers the host: a route alone says that it is on the link.
+TEST_P(RouterTest, PassesOnToHostsThatARouteHasOnTheLink) {
+  reload("192.168.7.0/24 port 1\nfd00:88::/64 port 1\n192.168.8.0/24 via 203.0.113.1 port 1 onlink\n");
+  const Host host{{{2, 0, 0, 0, 7, 5}}, *parse_ip("192.168.7.5"), *parse_ip("fd00:88::5")};
+  for (const auto& [from, to, v4] : {std::tuple(kWest.v4, host.v4, true), std::tuple(kWest.v6, host.v6, false)}) {
+    const packet::FrameBytes packet = udp(from, to);
+    send(0, packet);
+    answer(1, host);
+    EXPECT_EQ(next(1), routed(packet, macs_[1], host.mac, v4)) << to_string(to);
+  }
+  const Host gateway{{{2, 0, 0, 0, 8, 1}}, *parse_ip("203.0.113.1"), *parse_ip("fd00:88::9")};
+  const packet::FrameBytes packet = udp(kWest.v4, *parse_ip("192.168.8.9"));
+  send(0, packet);
+  answer(1, gateway);
+  EXPECT_EQ(next(1), routed(packet, macs_[1], gateway.mac, true));
+}
+
+/// However many hosts a scan names, and whatever it costs to pass over them (RFC 6583, 7).
+TEST_P(RouterTest, AsksForFewNeighboursDuringAScan) {
+  reload("10.64.0.0/10 port 1\n");
+  constexpr std::uint32_t kScanned = 5000;
+  const auto begin = router_now();
+  for (std::uint32_t i = 0; i < kScanned; ++i) {
+    const Ipv4Address to{{10, 64, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)}};
+    send(0, udp(kWest.v4, to));
+    if (i % 64 == 0) (void)drain(1);
+  }
+  wait_for([&] {
+    (void)drain(1);
+    return router_->paths()[0]->received.packets.get() == kScanned;
+  });
+  const auto most = 512 + (router_now().value - begin.value) / 500'000;
+  EXPECT_LE(router_->lcores()[0]->counters().requests.get(), static_cast<std::uint64_t>(most) + 1);
+  EXPECT_GE(router_->lcores()[0]->counters().requests.get(), 512U);
+  EXPECT_GE(drops(Verdict::neighbour_unresolved), kScanned - 2 * WaitingRoom::kRoom);
+  wait_for([&] {
+    (void)drain(0);
+    (void)drain(1);
+    return router_->paths()[1]->sent.packets.get() + drops(Verdict::tx_full) >=
+           router_->lcores()[0]->counters().requests.get();
+  });
+}
+
+/// RFC 4862, 5.4.3, and RFC 4861, 4.4: its advertisement is one of a router.
+TEST_P(RouterTest, DefendsItsAddressAgainstProbesWithoutOptions) {
+  packet::FrameBytes probe(route::kNeighbourRequestLength);
+  probe.resize(route::write_neighbour_request(probe, kWest.mac, kWest.v6, *parse_ip("fd00:1::1"), std::nullopt));
+  probe.resize(probe.size() - 8);
+  probe[14 + packet::Ipv6View::kPayloadLength + 1] = 24;
+  packet::store_address(probe.data() + 14 + packet::Ipv6View::kSource, Ipv6Address{});
+  send(0, packet::with_checksums(probe));
+  const packet::FrameBytes reply = next(0);
+  ASSERT_EQ(reply.size(), 86U);
+  EXPECT_EQ(reply[54], packet::kNeighbourAdvertisement);
+  EXPECT_EQ(reply[58], 0xa0) << "router, override";
+  EXPECT_EQ(packet::load_address<MacAddress>(reply.data() + 80), macs_[0]);
+  EXPECT_EQ(packet::load_address<Ipv6Address>(reply.data() + 38), packet::all_nodes());
+}
+
+/// RFC 4861, 7.2.1; RFC 3810.
+TEST_P(RouterTest, ReportsItsSolicitedNodeGroup) {
+  packet::FrameBytes query = packet::ipv6_frame(0,
+                                                {packet::kProtocolIcmpv6,
+                                                 0,
+                                                 5,
+                                                 2,
+                                                 0,
+                                                 0,
+                                                 1,
+                                                 0,  // router alert
+                                                 130,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0x27,
+                                                 0x10,
+                                                 0,
+                                                 0,  // a query of
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,
+                                                 0,  // all groups
+                                                 2,
+                                                 125,
+                                                 0,
+                                                 0},
+                                                1);
+  packet::store_address(query.data(), packet::group_mac(packet::all_nodes()));
+  packet::store_address(query.data() + 14 + packet::Ipv6View::kSource, std::get<Ipv6Address>(*parse_ip("fe80::7")));
+  packet::store_address(query.data() + 14 + packet::Ipv6View::kDestination, packet::all_nodes());
+  send(0, packet::with_checksums(query));
+  const packet::FrameBytes report = next(0);
+  EXPECT_EQ(packet::load_address<Ipv6Address>(report.data() + 38), packet::all_listener_routers());
+  EXPECT_EQ(report[62], packet::kListenerReportV2);
+  EXPECT_EQ(packet::load_address<Ipv6Address>(report.data() + 74), std::get<Ipv6Address>(*parse_ip("ff02::1:ff00:1")));
+  EXPECT_EQ(router_->lcores()[0]->counters().delivered_packets.get(), 1U);
 }
 
 TEST_P(RouterTest, SaysWhyItDoesNotPassOn) {

@@ -34,9 +34,10 @@ class WaitingRoom {
 
   /// False: there is no room.
   [[nodiscard]] bool enter(const Waiting& packet) {
+    if (waiting_.size() == kRoom) return false;  // without a look at each: a scan of a large link fills the room
     std::size_t same = 0;
     for (const Waiting& other : waiting_) same += other.neighbour == packet.neighbour ? 1 : 0;
-    if (same >= kEach || waiting_.size() == kRoom) return false;
+    if (same >= kEach) return false;
     waiting_.push_back(packet);
     return true;
   }

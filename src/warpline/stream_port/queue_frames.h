@@ -14,6 +14,7 @@
 
 #include "warpline/base/frame.h"
 #include "warpline/base/statistics/counter.h"
+#include "warpline/memory/answer_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/packet/headers/vlan.h"
@@ -102,7 +103,7 @@ class QueueFrames {
   /// Turns a received frame that asks the station for something into its answer, which waits to be sent, or is freed
   /// where there is no room. False, and nothing done, if it does not ask.
   [[nodiscard]] bool answer(FrameRef frame, rte_mbuf* mbuf) {
-    if (!responder_.answer(frame)) [[likely]]
+    if (!memory::answer(responder_, frame, mbuf)) [[likely]]
       return false;
     keep_answer(mbuf);
     return true;

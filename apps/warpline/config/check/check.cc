@@ -15,6 +15,7 @@
 #include "config/check/check_stream.h"
 #include "config/check/checker.h"
 #include "config/options.h"
+#include "warpline/route/prefix.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/workload/with_workload.h"
 
@@ -202,8 +203,13 @@ class PacketChecker : Checker {
         refuse(fmt::format("cannot route by port {}", port.spec), "it has no address",
                "give one --address ADDR/LEN for each --port");
       }
+      const std::size_t others = seen.size();
       for (const InterfaceAddress& address : port.addresses) {
-        if (std::ranges::find(seen, address.address) != seen.end()) {
+        // Routers have the same link-local address on every link (RFC 4291, 2.5.6), but once on each.
+        const auto* const v6 = std::get_if<Ipv6Address>(&address.address);
+        const bool link_local = v6 != nullptr && route::is_link_local(*v6);
+        const auto begin = seen.begin() + static_cast<std::ptrdiff_t>(link_local ? others : 0);
+        if (std::find(begin, seen.end(), address.address) != seen.end()) {
           refuse(fmt::format("cannot use {} {}", place("address"), to_string(address)), "it is there twice",
                  "give each port an address of its own");
         }

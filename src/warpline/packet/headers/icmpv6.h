@@ -14,14 +14,19 @@
 
 namespace warpline::packet {
 
-// ICMPv6 (RFC 4443) echo has the layout of ICMP's: IcmpHeader and IcmpView serve it. Here: neighbour discovery.
+// ICMPv6 (RFC 4443) echo has the layout of ICMP's: IcmpHeader and IcmpView serve it. Here: neighbour
+// discovery and multicast listener discovery.
 inline constexpr std::uint8_t kIcmpv6EchoRequest = 128;       ///< type (RFC 4443, 4.1)
 inline constexpr std::uint8_t kIcmpv6EchoReply = 129;         ///< type (RFC 4443, 4.2)
+inline constexpr std::uint8_t kListenerQuery = 130;           ///< type (RFC 3810, 5.1; RFC 2710, 3)
+inline constexpr std::uint8_t kListenerReportV1 = 131;        ///< type (RFC 2710, 3)
+inline constexpr std::uint8_t kListenerReportV2 = 143;        ///< type (RFC 3810, 5.2)
 inline constexpr std::uint8_t kNeighbourSolicitation = 135;   ///< type (RFC 4861, 4.3)
 inline constexpr std::uint8_t kNeighbourAdvertisement = 136;  ///< type (RFC 4861, 4.4)
 inline constexpr std::uint8_t kOptionSourceLinkLayer = 1;     ///< option of a solicitation (RFC 4861, 4.6.1)
 inline constexpr std::uint8_t kOptionTargetLinkLayer = 2;     ///< option of an advertisement (RFC 4861, 4.6.1)
 /// What the flags of an advertisement are called in its first word (RFC 4861, 4.4).
+inline constexpr std::uint32_t kAdvertisementRouter = 0x8000'0000;  ///< the sender is a router
 inline constexpr std::uint32_t kAdvertisementSolicited = 0x4000'0000;
 inline constexpr std::uint32_t kAdvertisementOverride = 0x2000'0000;  ///< replaces what the neighbour knew
 

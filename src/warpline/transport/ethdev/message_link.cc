@@ -10,7 +10,8 @@ namespace warpline::transport {
 MessageLink::MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
                          std::optional<IpAddress> next, std::optional<std::uint16_t> tag)
     : self{mac, mtu, addresses}, gateway(next), vlan(tag) {
-  for (const InterfaceAddress& address : addresses) responders.emplace_back(mac, address);
+  const packet::ResponderSettings answers{.reporter = packet::reporter_of(addresses)};
+  for (const InterfaceAddress& address : addresses) responders.emplace_back(mac, address, answers);
 }
 
 const IpAddress* MessageLink::own_address(const message::PeerAddress& peer) const {

@@ -96,6 +96,7 @@ class MessageQueue final : public Transport {
   void take(rte_mbuf* mbuf, bool handed_over, Nanos now);
   void hand_out(rte_mbuf* mbuf, const Located& found, message::Datagram& datagram);
   void control(rte_mbuf* mbuf, Nanos now);
+  void report_groups(const rte_mbuf* query);
   bool send_control(rte_mbuf* mbuf);
   void free_received();
   void fill_heads();

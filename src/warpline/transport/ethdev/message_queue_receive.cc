@@ -7,6 +7,7 @@
 #include <rte_ether.h>
 #include <rte_prefetch.h>
 
+#include "warpline/memory/answer_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 #include "warpline/packet/headers/message_header.h"
 #include "warpline/packet/verify.h"
@@ -260,11 +261,14 @@ void MessageQueue::control(rte_mbuf* mbuf, Nanos now) {
     const FrameRef frame = frame_at(segments);
     const packet::ParsedFrame parsed = packet::parse(frame);
     if (const auto news = route::neighbour_news(frame, parsed, link_.self)) {
-      link_.neighbours.learn(route::NeighbourKey::of(0, news->address), news->evidence, now);
-      learned = true;
+      learned = news->is_for(link_.neighbours, 0);
+      if (learned) link_.neighbours.learn(route::NeighbourKey::of(0, news->address), news->evidence, now);
     }
+    const bool query = packet::Responder::is_listener_query(frame, parsed);
+    if (query) report_groups(mbuf);
+    learned = learned || query;
     for (const packet::Responder& responder : link_.responders) {
-      if (!responder.answer(frame, parsed)) continue;
+      if (query || !memory::answer(responder, frame, parsed, mbuf)) continue;
       mbuf->ol_flags = 0;
       if (send_control(mbuf)) counters_.answered.add(1);
       return;
@@ -272,6 +276,24 @@ void MessageQueue::control(rte_mbuf* mbuf, Nanos now) {
   }
   if (!learned) counters_.strangers.add(1);
   rte_pktmbuf_free(mbuf);
+}
+
+/// Sends a report for each group of the port, in answer to a query.
+void MessageQueue::report_groups(const rte_mbuf* query) {
+  const auto& all = link_.responders;
+  for (auto responder = all.begin(); responder != all.end(); ++responder) {
+    const auto same = [&](const packet::Responder& other) { return other.same_group(*responder); };
+    if (std::any_of(all.begin(), responder, same)) continue;
+    rte_mbuf* const report = rte_pktmbuf_copy(query, setup_.pool, 0, UINT32_MAX);
+    if (report == nullptr) return;  // the querier asks again
+    Segment segments[kMaxSegments];
+    if (memory::segments_of(report, segments) == 0 || !responder->answer(frame_at(segments))) {
+      rte_pktmbuf_free(report);
+      continue;
+    }
+    report->ol_flags = 0;
+    if (send_control(report)) counters_.answered.add(1);
+  }
 }
 
 /// Takes the mbuf in any case.
