@@ -17,7 +17,6 @@
 #include "warpline/message/internal/core/stranger_limit.h"
 #include "warpline/message/internal/core/stray_replies.h"
 #include "warpline/message/internal/core/timers.h"
-#include "warpline/message/internal/parts/index_pool.h"
 #include "warpline/message/internal/parts/sent_packets.h"
 
 namespace warpline::message {
@@ -39,7 +38,7 @@ struct EndpointCore {
         paths(context, sessions, sip_key(*config.secret)),
         messages(context.config),
         slot_queue(context.config, messages),
-        blocks(config.max_sent_packets / SentBlock::kPackets),
+        blocks(config.max_sent_packets / SentBlock::kPackets, config.max_sessions),
         timers(context, sessions),
         ready(sessions, blocks),
         events(sessions, messages),
@@ -53,7 +52,7 @@ struct EndpointCore {
   PathTable paths;
   MessagePool messages;
   SlotQueue slot_queue;
-  IndexPool<SentBlock> blocks;
+  SentBlocks blocks;
   Timers timers;
   ReadyQueue ready;
   EventQueue events;

@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace warpline::message {
+namespace {
+
+/// Probes in a row that nothing answered after which a session leaves blocks of sent packets to others that lack them.
+constexpr std::uint8_t kUnansweredGivesWay = 3;
+
+}  // namespace
 
 void Watch::advance() {
   if (core_.context.drain_until <= core_.context.now()) life_.end_drain();
@@ -117,6 +123,9 @@ void Watch::on_probe_timeout(Session& session) {
     core_.context.counters.timeouts.add(1);
     recovery_.on_timeout(session);
     session.ping = true;  // unless a fragment goes out first
+  } else if (session.unanswered >= kUnansweredGivesWay && recovery_.give_way(session)) {
+    core_.context.counters.timeouts.add(1);
+    session.ping = true;
   } else {
     core_.context.counters.probes.add(1);
     // If it is long packets that vanish, only a short one can tell, and it may be lost, too.
