@@ -43,8 +43,11 @@ struct EndpointCore {
         ready(sessions, blocks),
         events(sessions, messages),
         grants(context, sessions, messages, timers),
+        farewells(config.max_sessions),
         strangers(config.stranger_packets, stranger_burst(config.stranger_packets, config.max_sessions),
-                  sip_key(*config.secret)) {}
+                  sip_key(*config.secret)),
+        proven(config.stranger_packets, stranger_burst(config.stranger_packets, config.max_sessions),
+               sip_key(*config.secret)) {}
 
   EndpointContext context;
   SessionTable sessions;
@@ -57,8 +60,10 @@ struct EndpointCore {
   ReadyQueue ready;
   EventQueue events;
   Grants grants;
-  StrayReplies strays;
-  StrangerLimit strangers;
+  StrayReplies strays{StrayReplies::kUnknownPeers};
+  StrayReplies farewells;  ///< to peers of sessions that this end has closed
+  StrangerLimit strangers;  ///< packets without a session
+  StrangerLimit proven;     ///< hellos that have proven their address
 };
 
 }  // namespace warpline::message

@@ -41,6 +41,7 @@ struct Server {
     many->handle = [](const MessageEvent&) { return true; };
     for (std::uint32_t i = 0; i < sessions; ++i) {
       gone.push_back(many->endpoint.connect(server->address, {}, net.now).session);
+      if (i % 100 == 99) net.run_for(Nanos{kMs});
     }
     stays = other->endpoint.connect(server->address, {}, net.now).session;
     net.run_for(Nanos{500 * kMs});
@@ -116,6 +117,44 @@ TEST(Vanished, peers_with_long_answers_in_flight_leave_the_shared_blocks_to_othe
   run.keep = false;
   run.expect_served(20, Nanos{100 * kMs});
   EXPECT_GE(run.server->endpoint.facts().free_sent_packets, 1U << 8);
+}
+
+TEST(Vanished, peers_of_thousands_of_sessions_that_are_closed_are_each_told) {
+  constexpr std::uint32_t kClosed = 3000;
+  Server run(kClosed, 1 << 16);
+  std::uint32_t closed = 0;
+  run.server->handle = [&](const MessageEvent& event) {
+    closed += event.kind == EventKind::lost && event.reason == LossReason::closed ? 1 : 0;
+    return true;
+  };
+  for (const SessionId session : run.gone) EXPECT_EQ(run.many->endpoint.close(session, run.net.now), CallStatus::ok);
+  run.net.run_for(Nanos{10 * kMs});
+  EXPECT_EQ(closed, kClosed);
+}
+
+/// A peer that sends packets, but whose acknowledgements all get lost.
+TEST(Vanished, peer_that_sends_but_acknowledges_nothing_is_lost) {
+  Server run(1, 1 << 12);
+  run.keep = true;
+  run.request(*run.many, run.gone[0], 64);
+  ASSERT_TRUE(run.net.run([&] { return run.kept.size() == 1; }));
+  LossReason reason = LossReason::none;
+  run.server->handle = [&](const MessageEvent& event) {
+    if (event.kind == EventKind::lost) reason = event.reason;
+    return true;
+  };
+  // Nothing that the server sends to it arrives, and it goes on sending.
+  run.net.tap = [&](const Loopback::Host& from, std::vector<std::uint8_t>&) { return &from == run.server; };
+  EXPECT_EQ(run.server->endpoint.respond(run.kept[0], run.answer(), {}, run.net.now), CallStatus::ok);
+  for (int i = 0; i < 18 && reason == LossReason::none; ++i) {
+    static_cast<void>(run.many->endpoint.request(run.gone[0], {run.bytes.data(), 32, false},
+                                                 {run.place.data(), 64, false}, {}, run.net.now));
+    run.net.run_for(Nanos{1000 * kMs});
+    if (i < 10) {
+      EXPECT_EQ(reason, LossReason::none) << "after " << i << " s";
+    }
+  }
+  EXPECT_EQ(reason, LossReason::silent);
 }
 
 }  // namespace
