@@ -61,7 +61,7 @@ struct EndpointCore {
   EventQueue events;
   Grants grants;
   StrayReplies strays{StrayReplies::kUnknownPeers};
-  StrayReplies farewells;  ///< to peers of sessions that this end has closed
+  StrayReplies farewells;   ///< to peers of sessions that this end has closed
   StrangerLimit strangers;  ///< packets without a session
   StrangerLimit proven;     ///< hellos that have proven their address
 };

@@ -141,7 +141,7 @@ struct alignas(64) Session {
   std::uint32_t unacknowledged = 0;  ///< packets that wait for an acknowledgement
   std::uint32_t marked = 0;
   std::uint32_t room_told = 0;
-  std::uint64_t unread = 0;  ///< bytes of messages that the application has not given back
+  std::uint64_t unread = 0;          ///< bytes of messages that the application has not given back
   std::uint16_t expected_order = 0;  ///< of the peer
   PacketWindow received;
 

@@ -19,8 +19,8 @@ namespace warpline::message {
 /// How many packets of strangers are looked at: so many a second, and half as many of one address, so that a flood from
 /// one leaves others their part. Each rate is a virtual schedule (ITU-T I.371, GCRA) that lets a burst pass, of one
 /// address half as long a one. Addresses, of IPv6 prefixes of 64 bits, share 256 schedules, by a keyed hash. A
-/// quarter of the rate is left to packets from addresses that were refused a moment ago: a peer that repeats its hello is
-/// one of those, and a packet of a flood under random addresses is not.
+/// quarter of the rate is left to packets from addresses that were refused a moment ago: a peer that repeats its hello
+/// is one of those, and a packet of a flood under random addresses is not.
 class StrangerLimit {
  public:
   StrangerLimit(std::uint32_t packets_per_s, std::uint32_t burst, SipKey key) : key_(key) {
@@ -69,8 +69,8 @@ class StrangerLimit {
   std::atomic<std::int64_t> interval_;  ///< nanoseconds
   std::atomic<std::int64_t> slack_;     ///< nanoseconds
   SipKey key_;
-  Nanos due_;                               ///< of the next packet
-  Nanos due_fresh_;                         ///< of the next packet from an address that was not refused
+  Nanos due_;        ///< of the next packet
+  Nanos due_fresh_;  ///< of the next packet from an address that was not refused
   std::vector<std::uint16_t> refused_ = std::vector<std::uint16_t>(kRefused);  ///< hashes of those, the newest
   std::array<Nanos, kSchedules> due_of_{};  ///< of the next packet from one of these addresses
 };

@@ -49,8 +49,8 @@ struct SentBlock {
   std::uint32_t settled = 0;  ///< bit i: packets[i] is acknowledged, never was, or wants no acknowledgement
 };
 
-/// The blocks of all sessions. Each session has a first block of its own, whatever the others hold: sessions whose peers
-/// do not acknowledge anything stop no other session. Further blocks are shared.
+/// The blocks of all sessions. Each session has a first block of its own, whatever the others hold: sessions whose
+/// peers do not acknowledge anything stop no other session. Further blocks are shared.
 class SentBlocks {
  public:
   SentBlocks(std::uint32_t shared, std::uint32_t sessions)

@@ -52,8 +52,9 @@ struct Server {
     return {bytes.data(), static_cast<std::uint32_t>(keep ? kept_bytes : 64), false};
   }
   void request(Loopback::Host& host, SessionId session, std::uint32_t room) {
-    ASSERT_EQ(host.endpoint.request(session, {bytes.data(), 32, false}, {place.data(), room, false}, {}, net.now).status,
-              CallStatus::ok);
+    ASSERT_EQ(
+        host.endpoint.request(session, {bytes.data(), 32, false}, {place.data(), room, false}, {}, net.now).status,
+        CallStatus::ok);
   }
   /// Each request of the other client is answered in a few round trips.
   void expect_served(int requests, Nanos apart) {

@@ -112,8 +112,8 @@ TEST(Stranger, under_a_million_random_addresses_a_second_leaves_new_peers_their_
       for (int i = 0; i < kStep; ++i) {
         const std::uint64_t bits = random.next();
         const auto byte = [bits](unsigned n) { return static_cast<std::uint8_t>(bits >> (8 * n)); };
-        hello.datagram.from = peer_address(Ipv4Address{{byte(0), byte(1), byte(2), byte(3)}},
-                                           static_cast<std::uint16_t>(bits >> 32));
+        hello.datagram.from =
+            peer_address(Ipv4Address{{byte(0), byte(1), byte(2), byte(3)}}, static_cast<std::uint16_t>(bits >> 32));
         server.endpoint.receive({&hello.datagram, 1}, net.now);
         if (i % 10 == 0) net.run_for(Nanos{kStep * 100});
       }
