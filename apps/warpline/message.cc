@@ -315,6 +315,15 @@ class MessageRun : RunFrame {
                     report.totals.connected == 0 ? "no session was accepted" : "sessions were lost");
       return static_cast<int>(ErrorKind::peer);
     }
+    std::uint64_t refused = 0;
+    for (const service::MessageClient* client : clients_) refused += client->refused();
+    if (refused != 0) {
+      spdlog::error(
+          "{} of {} sessions were not accepted; see \"lost\" for the reasons: raise the server's --sessions or "
+          "its limits for an address, or open fewer sessions",
+          refused, config_.message.parallel);
+      return static_cast<int>(ErrorKind::peer);
+    }
     return 0;
   }
 

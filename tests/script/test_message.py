@@ -79,7 +79,7 @@ class Message(MessageCase):
         for quota in ("address", "prefix"):
             with self.subTest(quota):
                 server = self.server("--listen", here, f"--sessions-per-{quota}", 2)
-                report = self.message_report(self.client("--connect", here, "-P", 5, "-n", 100, "--verify").finish())
+                report = self.message_report(self.client("--connect", here, "-P", 5, "-n", 100, "--verify").finish(), code=5)
                 self.assertEqual((report["sessions"]["connected"], report["sessions"]["lost"]), (2, {"peer_full": 3}))
                 report = self.stopped(server)
                 self.assertEqual((report["sessions"]["accepted"], report["drops"]), (2, {"over_quota": 3}))

@@ -85,7 +85,9 @@ struct EndpointConfig {
   /// Own requests and messages that wait because 64 of their session are under way, of all sessions: at most half of
   /// max_messages. Beyond it the call answers `no_slot`. 0: none waits.
   std::uint32_t max_queued = 4096;
-  std::uint32_t max_sent_packets = 1 << 16;  ///< not yet acknowledged, of all sessions
+  /// Packets not yet acknowledged that all sessions share, in blocks of 32. Each session has one block of its own
+  /// before these, so that peers that acknowledge nothing stop no other session.
+  std::uint32_t max_sent_packets = 1 << 16;
   /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving
   /// from one address take half at most, those from its /24 (of IPv6 its /64) all, unless nothing else is arriving.
   /// Beside it there is room for one longest response: with RequestOptions::response_in_endpoint one that finds none

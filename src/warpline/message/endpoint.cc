@@ -102,8 +102,9 @@ CallStatus Endpoint::forget(SessionId session, Nanos now) {
 void Endpoint::limit_peers(const SessionQuotas& quotas, std::uint32_t stranger_packets) {
   EndpointCore& core = state_->core;
   core.groups.set_quotas(quotas);
-  core.strangers.set_rate(stranger_packets,
-                          EndpointCore::stranger_burst(stranger_packets, core.context.config.max_sessions));
+  const std::uint32_t burst = EndpointCore::stranger_burst(stranger_packets, core.context.config.max_sessions);
+  core.strangers.set_rate(stranger_packets, burst);
+  core.proven.set_rate(stranger_packets, burst);
 }
 
 void Endpoint::drain(Nanos deadline, Nanos now) {

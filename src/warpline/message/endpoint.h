@@ -55,8 +55,8 @@ class Endpoint {
   /// Gives up a session, lost or not: its messages end with `peer_lost`, but there is no event `lost`.
   CallStatus forget(SessionId session, Nanos now);
 
-  /// Says from any thread what peers may have from now on; `stranger_packets` is as in EndpointConfig. Sessions that
-  /// are there stay.
+  /// Says from any thread what peers may have from now on; `stranger_packets` is as in EndpointConfig, and 0
+  /// counts as 1. Sessions that are there stay.
   void limit_peers(const SessionQuotas& quotas, std::uint32_t stranger_packets);
 
   // The end.

@@ -10,8 +10,9 @@
 namespace warpline::rpc {
 namespace {
 
-/// What waits of one place at most: the end of the answer before, a request, and that it was withdrawn.
-constexpr std::uint32_t kNewsAPlace = 3;
+/// What waits of one place at most: that the request before was withdrawn, the end of its answer, a request, and that
+/// this one was withdrawn.
+constexpr std::uint32_t kNewsAPlace = 4;
 
 }  // namespace
 

@@ -108,6 +108,8 @@ class MessageClient final : public MessageApp {
 
   /// False once every session is lost for good.
   [[nodiscard]] bool alive() const { return sessions_alive_.load(std::memory_order_relaxed) != 0; }
+  /// Sessions that no server has accepted, though they were opened.
+  [[nodiscard]] std::uint32_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   struct Slot {
@@ -123,6 +125,8 @@ class MessageClient final : public MessageApp {
   struct Session {
     message::SessionId id;
     bool up = false;
+    bool was_up = false;
+    bool refused = false;      ///< ended before it was up, each time
     bool gone = false;         ///< lost, and not opened again
     std::uint32_t losses = 0;  ///< since it was answered last
     std::uint32_t failed = 0;  ///< requests that ended as peer_lost since the session was up
@@ -169,6 +173,7 @@ class MessageClient final : public MessageApp {
   Nanos stopped_at_;
   bool cancelled_ = false;
   std::atomic<std::uint32_t> sessions_alive_{0};
+  std::atomic<std::uint32_t> refused_{0};
 };
 
 }  // namespace warpline::service

@@ -42,7 +42,8 @@ void MessageClient::begin(message::Endpoint& endpoint, Nanos now) {
     const message::Opened opened = endpoint.connect(plan_.peers[i], {.context = i}, now);
     sessions_[i].id = opened.session;
     if (opened.status == message::CallStatus::ok) continue;
-    sessions_[i].gone = true;
+    sessions_[i].gone = sessions_[i].refused = true;
+    refused_.fetch_add(1, std::memory_order_relaxed);
     tally_.lost[static_cast<std::size_t>(message::LossReason::no_answer)].add(1);
     sessions_alive_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -55,7 +56,9 @@ void MessageClient::handle(message::Endpoint& endpoint, const message::MessageEv
       return;
     case message::EventKind::connected: {
       const auto session = static_cast<std::uint32_t>(event.context);
-      sessions_[session].up = true;
+      if (sessions_[session].refused) refused_.fetch_sub(1, std::memory_order_relaxed);
+      sessions_[session].refused = false;
+      sessions_[session].was_up = sessions_[session].up = true;
       sessions_[session].failed = 0;
       tally_.connected.add(1);
       if (pacer_.paces() && !pacer_.started()) pacer_.start(now);
@@ -92,6 +95,10 @@ void MessageClient::session_lost(const message::MessageEvent& event, Nanos now) 
                              .requests = session.failed,
                              .silent_before = Nanos{std::max<std::int64_t>(0, turned_.value - heard_.value)},
                              .silent = Nanos{now.value - heard_.value}});
+  }
+  if (!session.was_up && !session.refused) {
+    session.refused = true;
+    refused_.fetch_add(1, std::memory_order_relaxed);
   }
   session.up = false;
   session.failed = 0;
@@ -266,8 +273,9 @@ bool MessageClient::turn(message::Endpoint& endpoint, Nanos now) {
     return true;
   }
   if (busy_ == 0) {
-    if (cancelled_) return false;
-    cancelled_ = true;  // one turn more, in which the goodbyes leave
+    // So many turns more as it takes until all peers are notified, within `drain`.
+    if (cancelled_) return endpoint.next_deadline() <= now && now.value - stopped_at_.value <= plan_.drain.value;
+    cancelled_ = true;
     for (const Session& session : sessions_) {
       if (session.up) (void)endpoint.close(session.id, now);
     }

@@ -17,7 +17,6 @@
 #include "warpline/message/internal/core/stranger_limit.h"
 #include "warpline/message/internal/core/stray_replies.h"
 #include "warpline/message/internal/core/timers.h"
-#include "warpline/message/internal/parts/index_pool.h"
 #include "warpline/message/internal/parts/sent_packets.h"
 
 namespace warpline::message {
@@ -39,13 +38,16 @@ struct EndpointCore {
         paths(context, sessions, sip_key(*config.secret)),
         messages(context.config),
         slot_queue(context.config, messages),
-        blocks(config.max_sent_packets / SentBlock::kPackets),
+        blocks(config.max_sent_packets / SentBlock::kPackets, config.max_sessions),
         timers(context, sessions),
         ready(sessions, blocks),
         events(sessions, messages),
         grants(context, sessions, messages, timers),
+        farewells(config.max_sessions),
         strangers(config.stranger_packets, stranger_burst(config.stranger_packets, config.max_sessions),
-                  sip_key(*config.secret)) {}
+                  sip_key(*config.secret)),
+        proven(config.stranger_packets, stranger_burst(config.stranger_packets, config.max_sessions),
+               sip_key(*config.secret)) {}
 
   EndpointContext context;
   SessionTable sessions;
@@ -53,13 +55,15 @@ struct EndpointCore {
   PathTable paths;
   MessagePool messages;
   SlotQueue slot_queue;
-  IndexPool<SentBlock> blocks;
+  SentBlocks blocks;
   Timers timers;
   ReadyQueue ready;
   EventQueue events;
   Grants grants;
-  StrayReplies strays;
-  StrangerLimit strangers;
+  StrayReplies strays{StrayReplies::kUnknownPeers};
+  StrayReplies farewells;   ///< to peers of sessions that this end has closed
+  StrangerLimit strangers;  ///< packets without a session
+  StrangerLimit proven;     ///< hellos that have proven their address
 };
 
 }  // namespace warpline::message

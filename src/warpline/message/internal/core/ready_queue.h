@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "warpline/message/internal/core/session_table.h"
-#include "warpline/message/internal/parts/index_pool.h"
 #include "warpline/message/internal/parts/sent_packets.h"
 
 namespace warpline::message {
@@ -15,7 +14,7 @@ namespace warpline::message {
 /// block of sent packets wait for one, those that owe nothing but an acknowledgement until it is due.
 class ReadyQueue {
  public:
-  ReadyQueue(SessionTable& sessions, const IndexPool<SentBlock>& blocks)
+  ReadyQueue(SessionTable& sessions, const SentBlocks& blocks)
       : blocks_(blocks), ready_(sessions), urgent_(sessions), starved_(sessions), acks_(sessions) {}
 
   /// Stands the session at the end of its queue, unless it is in it.
@@ -84,7 +83,7 @@ class ReadyQueue {
  private:
   [[nodiscard]] bool has_new_blocks() const { return !starved_.empty() && blocks_.available() > blocks_when_starved_; }
 
-  const IndexPool<SentBlock>& blocks_;
+  const SentBlocks& blocks_;
   SessionQueue<&Session::ready_next, &Session::ready> ready_;
   SessionQueue<&Session::urgent_next, &Session::urgent> urgent_;
   SessionQueue<&Session::starved_next, &Session::starved_listed> starved_;

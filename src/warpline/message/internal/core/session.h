@@ -140,8 +140,8 @@ struct alignas(64) Session {
   std::uint32_t ack_next = kNone;
   std::uint32_t unacknowledged = 0;  ///< packets that wait for an acknowledgement
   std::uint32_t marked = 0;
-  std::uint32_t unread = 0;  ///< bytes of messages that the application has not given back
   std::uint32_t room_told = 0;
+  std::uint64_t unread = 0;          ///< bytes of messages that the application has not given back
   std::uint16_t expected_order = 0;  ///< of the peer
   PacketWindow received;
 
@@ -175,6 +175,7 @@ struct alignas(64) Session {
   bool urgent = false;                        ///< ready, with messages that are high
   std::uint32_t urgent_next = kNone;
   Nanos stalled_at = kNever;  ///< attended(): a message of the peer is given up; never later than the earliest
+  Nanos unanswered_from;      ///< attended(): the first of the probes that `unanswered` counts
   Nanos kept_at;              ///< attended(): this end kept the peer from sending, last
 
   // Handshake, idleness and end.
@@ -264,7 +265,7 @@ inline void begin_waiting(Session& session, Nanos attended) {
 
 /// Bytes that the peer may send beyond what the application has not given back.
 [[nodiscard]] inline std::uint32_t room_of(const Session& session, std::uint32_t receive_window) {
-  return session.unread >= receive_window ? 0 : receive_window - session.unread;
+  return session.unread >= receive_window ? 0 : receive_window - static_cast<std::uint32_t>(session.unread);
 }
 
 /// Nothing is known of what the path bears.

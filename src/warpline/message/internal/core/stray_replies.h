@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,14 +24,16 @@ struct StrayReply {
 /// strangers send makes nothing grow.
 class StrayReplies {
  public:
-  StrayReplies() : replies_(kCapacity) {}
+  static constexpr std::uint32_t kUnknownPeers = 256;  ///< places for replies to unknown peers
+
+  explicit StrayReplies(std::uint32_t capacity) : replies_(capacity) {}
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  [[nodiscard]] bool full() const { return count_ == kCapacity; }
+  [[nodiscard]] bool full() const { return count_ == replies_.size(); }
 
   /// The next one, to be written by the caller; not if full().
   [[nodiscard]] StrayReply& add(const PeerAddress& to) {
-    StrayReply& reply = replies_[(first_ + count_++) % kCapacity];
+    StrayReply& reply = replies_[(first_ + count_++) % replies_.size()];
     reply.to = to;
     return reply;
   }
@@ -38,7 +41,7 @@ class StrayReplies {
   /// The oldest becomes `out`; not if empty().
   void take(Outgoing& out) {
     const StrayReply& reply = replies_[first_];
-    first_ = (first_ + 1) % kCapacity;
+    first_ = (first_ + 1) % replies_.size();
     --count_;
     std::copy_n(reply.bytes.begin(), reply.length, out.head);
     out.head_length = reply.length;
@@ -46,11 +49,9 @@ class StrayReplies {
   }
 
  private:
-  static constexpr std::uint32_t kCapacity = 256;
-
   std::vector<StrayReply> replies_;
-  std::uint32_t first_ = 0;
-  std::uint32_t count_ = 0;
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
 };
 
 }  // namespace warpline::message

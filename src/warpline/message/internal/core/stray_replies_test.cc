@@ -7,7 +7,7 @@ namespace warpline::message {
 namespace {
 
 TEST(StrayReplies, leave_in_their_order_and_are_bounded) {
-  StrayReplies strays;
+  StrayReplies strays(StrayReplies::kUnknownPeers);
   std::array<std::uint8_t, kMinHeadCapacity> bytes;
   Outgoing out;
   out.head = bytes.data();

@@ -149,7 +149,7 @@ bool Sender::send_bare(Session& session, Outgoing& out) {
     return true;
   }
   if (session.ping) {
-    if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
+    if (!recovery_.reserve_ping(session)) return false;
     writer_.write_ping(session, out);
     return true;
   }

@@ -62,6 +62,7 @@ class Sender {
   Recovery& recovery_;
   PacketWriter& writer_;
   Handshake& handshake_;
+  bool farewell_turn_ = false;
   std::uint32_t least_head_;  ///< bytes that Outgoing::head_capacity must be
 };
 

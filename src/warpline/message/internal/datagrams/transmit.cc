@@ -40,12 +40,15 @@ void Sender::address(const Session& session, Outgoing& packet) {
 
 std::size_t Sender::transmit(std::span<Outgoing> out) {
   core_.ready.wake(core_.context.now());
-  // Strangers come last, but one of a burst is theirs.
-  const bool sparing = !core_.strays.empty() && out.size() > 1;
+  // Packets without a session come last, but one of a burst is theirs; notices of closed sessions take turns with them.
+  const auto waits = [&] { return !core_.strays.empty() || !core_.farewells.empty(); };
+  const bool sparing = waits() && out.size() > 1;
   std::size_t count = send_sessions(sparing ? out.first(out.size() - 1) : out);
-  for (; !core_.strays.empty() && has_room(out, count); ++count) {
+  for (; waits() && has_room(out, count); ++count) {
     prepare(out[count]);
-    core_.strays.take(out[count]);
+    farewell_turn_ = !farewell_turn_;
+    const bool farewell = !core_.farewells.empty() && (farewell_turn_ || core_.strays.empty());
+    (farewell ? core_.farewells : core_.strays).take(out[count]);
     core_.context.counters.packets_out.add(1);
     core_.context.counters.bytes_out.add(out[count].length());
   }

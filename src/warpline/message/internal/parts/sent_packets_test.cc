@@ -17,7 +17,7 @@ RC_GTEST_PROP(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
   const auto between = [&](int low, int high) {
     return low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low)));
   };
-  IndexPool<SentBlock> pool(40);
+  SentBlocks pool(39, 2);
   SentPackets sent;
   std::map<std::uint64_t, std::uint32_t> waiting;
   const auto keep_all = [](const SentPacket&) { return false; };
@@ -30,7 +30,7 @@ RC_GTEST_PROP(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
       packet.message = step;
       packet.state = SentState::in_flight;
     } else if (kind < 6) {
-      if (sent.may_skip() || sent.reserve(pool, 0, 0) == SentPackets::Place::ready) sent.skip(pool);
+      if (sent.may_skip(0)) sent.skip(pool);
     } else if (!waiting.empty()) {
       auto any = waiting.begin();
       std::advance(any, between(0, static_cast<int>(std::min<std::size_t>(waiting.size(), 40))));
@@ -46,7 +46,33 @@ RC_GTEST_PROP(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
     }
   }
   sent.clear(pool);
-  RC_ASSERT(pool.available() == 40U);
+  RC_ASSERT(pool.available() == 39U);
+  RC_ASSERT(sent.held() == 0U);
+}
+
+TEST(SentPackets, have_a_first_block_when_other_sessions_hold_all_shared_ones) {
+  SentBlocks pool(2, 2);
+  SentPackets many;
+  SentPackets few;
+  while (many.reserve(pool, 0, 0) == SentPackets::Place::ready) many.add(pool);
+  EXPECT_EQ(many.span(), 3 * SentBlock::kPackets);
+  EXPECT_EQ(pool.available(), 0U);
+  std::uint32_t sent = 0;
+  for (; few.reserve(pool, 0, 0) == SentPackets::Place::ready; ++sent) few.add(pool);
+  EXPECT_EQ(sent, SentBlock::kPackets);
+  // Packets that want no acknowledgement need no block.
+  for (std::uint32_t i = 0; i < 3 * SentBlock::kPackets; ++i) {
+    ASSERT_TRUE(few.may_skip(0));
+    EXPECT_EQ(few.skip(pool), sent + i);
+  }
+  for (std::uint32_t i = 0; i < sent; ++i) few.settle(pool, i);
+  few.raise_floor(pool, [](const SentPacket&) { return false; });
+  EXPECT_EQ(few.held(), 0U);
+  EXPECT_EQ(few.floor(), few.next());
+  EXPECT_EQ(few.reserve(pool, 0, 0), SentPackets::Place::ready);
+  many.clear(pool);
+  few.clear(pool);
+  EXPECT_EQ(pool.available(), 2U);
 }
 
 }  // namespace

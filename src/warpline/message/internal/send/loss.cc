@@ -62,6 +62,8 @@ void Recovery::raise_floor(Session& session) {
   session.sent.raise_floor(core_.blocks, [&](const SentPacket& packet) {
     return packet.state == SentState::resent && (scarce || packet.sent.value < kept_since);
   });
+  // Its first block is the session's own, which wakes no other session.
+  if (session.starved_listed && session.sent.held() == 0) core_.ready.add(session);
 }
 
 void Recovery::detect_losses(Session& session, Nanos heard) {

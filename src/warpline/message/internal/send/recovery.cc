@@ -22,15 +22,37 @@ bool Recovery::reserve(Session& session, Purpose purpose) {
   return place == SentPackets::Place::ready;
 }
 
+bool Recovery::may_acknowledge(Session& session) {
+  if (session.sent.may_skip(kSpareNumbers)) return true;
+  raise_floor(session);
+  return session.sent.may_skip(kSpareNumbers);
+}
+
+bool Recovery::reserve_ping(Session& session) {
+  if (reserve(session, Purpose::again)) return true;
+  on_timeout(session);
+  start_over(session);
+  session.starved = false;
+  return reserve(session, Purpose::again);
+}
+
+bool Recovery::give_way(Session& session) {
+  if (session.sent.held() <= 1 || core_.blocks.available() > 2 * spare_blocks()) return false;
+  on_timeout(session);
+  start_over(session);
+  return true;
+}
+
 SentPacket* Recovery::next_lost(Session& session) {
   while (session.lost_packets != 0) {
-    SentPacket& packet = session.sent.at(core_.blocks, session.next_lost);
-    if (!waits(session, session.next_lost) || packet.state != SentState::lost) {
+    SentPacket* const packet =
+        waits(session, session.next_lost) ? &session.sent.at(core_.blocks, session.next_lost) : nullptr;
+    if (packet == nullptr || packet->state != SentState::lost) {
       ++session.next_lost;
       continue;
     }
-    if (transfers_.needs(packet)) return &packet;
-    resent(session, packet);
+    if (transfers_.needs(*packet)) return packet;
+    resent(session, *packet);
   }
   return nullptr;
 }

@@ -25,10 +25,8 @@ class Recovery {
   /// What is new leaves some of both to acknowledgements, and these to what is sent again: by that alone both become
   /// free.
   [[nodiscard]] bool reserve(Session& session, Purpose purpose);
-  /// For an acknowledgement alone: with nothing in flight it needs no block.
-  [[nodiscard]] bool may_acknowledge(Session& session) {
-    return session.sent.may_skip() || reserve(session, Purpose::acknowledgement);
-  }
+  /// For an acknowledgement alone, which needs a number, but no block.
+  [[nodiscard]] bool may_acknowledge(Session& session);
   /// The packet of the number reserved.
   [[nodiscard]] SentPacket& add(Session& session) { return session.sent.add(core_.blocks); }
   /// A packet that wants no acknowledgement takes the number reserved.
@@ -73,6 +71,11 @@ class Recovery {
   [[nodiscard]] SentPacket* next_to_probe(Session& session);
   /// The fragment written last is such a packet's.
   void sent_probe(Session& session) { session.sent.at(core_.blocks, session.sent.next() - 1).state = SentState::probe; }
+  /// A ping must leave and finds no number or block: what is in flight counts as lost, and is sent again.
+  [[nodiscard]] bool reserve_ping(Session& session);
+  /// The peer acknowledges nothing: if blocks are scarce, the session gives back all that it holds, and begins again at
+  /// what is acknowledged. False: they are not, or it holds no shared one.
+  [[nodiscard]] bool give_way(Session& session);
   /// The last resort: what is lost cannot be sent again, since there is no number or place for it and nothing in flight
   /// that will free one. All packets are forgotten, and their places with them.
   void start_over(Session& session);

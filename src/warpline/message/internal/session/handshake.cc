@@ -192,17 +192,24 @@ void Handshake::receive(const Datagram& datagram) {
 }
 
 void Handshake::receive_hello(const Datagram& datagram) {
-  if (!may_answer(datagram.from)) return;  // before anything is made of it: it may be one of a flood
+  // A flood under any address costs a token's hash at most, and takes nothing from peers that have proven theirs.
   packet::MessageHello hello;
-  if (!read(datagram, hello) || hello.nonce == 0) return core_.context.drop(MessageDrop::malformed);
+  const bool good = read(datagram, hello) && hello.nonce != 0;
+  const bool proven = good && tokens_.proves(datagram.from, hello, core_.context.now());
+  if (proven ? !core_.proven.admits(datagram.from, core_.context.now()) : !may_answer(datagram.from)) {
+    if (proven) core_.context.drop(MessageDrop::no_reply_room);
+    return;
+  }
+  if (!good) return core_.context.drop(MessageDrop::malformed);
   const auto reject = [&](packet::MessageReject::Reason reason) {
+    if (core_.strays.full()) return core_.context.drop(MessageDrop::no_reply_room);
     reply(datagram.from, packet::MessageReject{hello.session, hello.nonce, reason});
   };
   if (!core_.context.config.accept) {
     core_.context.drop(MessageDrop::not_accepting);
     return reject(packet::MessageReject::Reason::not_accepting);
   }
-  if (!tokens_.proves(datagram.from, hello, core_.context.now())) {
+  if (!proven) {
     if (hello.token != 0) {
       core_.context.drop(MessageDrop::bad_handshake);
     } else {

@@ -62,12 +62,12 @@ bool PathValidation::take(Session& session, const packet::MessageHeader& header,
   return true;
 }
 
-/// As what is sent again: until the peer is found again, nothing else becomes free.
+/// Until the peer is found again, nothing else makes numbers free.
 bool PathValidation::has_room(Session& session) {
   if (core_.strays.full()) return false;
-  if (session.sent.may_skip() || recovery_.reserve(session, Recovery::Purpose::again)) return true;
-  session.starved = false;  // nothing waits for a block
-  return false;
+  if (session.sent.may_skip(0)) return true;
+  recovery_.raise_floor(session);
+  return session.sent.may_skip(0);
 }
 
 void PathValidation::send(Session& session, const PeerAddress& to, const packet::MessagePathCheck& check) {

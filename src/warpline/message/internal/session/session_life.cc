@@ -72,8 +72,8 @@ CallStatus SessionLife::close(SessionId id) {
 /// Once, without acknowledgement: whoever misses it is told by a reset.
 void SessionLife::say_closed(Session& session) {
   if (session.phase != SessionPhase::established) return;
-  if (core_.strays.full() || !recovery_.may_acknowledge(session)) return;
-  StrayReply& stray = core_.strays.add(session.peer);
+  if (core_.farewells.full() || !recovery_.may_acknowledge(session)) return;
+  StrayReply& stray = core_.farewells.add(session.peer);
   Outgoing out;
   out.head = stray.bytes.data();
   out.head_capacity = StrayReply::kMaxLength;
@@ -105,7 +105,7 @@ void SessionLife::tell_going(Session& session) {
 }
 
 void SessionLife::end_drain() {
-  for (std::uint32_t i = 0; i < core_.sessions.size() && !core_.strays.full(); ++i) {
+  for (std::uint32_t i = 0; i < core_.sessions.size() && !core_.farewells.full(); ++i) {
     Session& session = core_.sessions[i];
     const bool lives = session.phase == SessionPhase::opening || session.phase == SessionPhase::established;
     if (!lives || session.opened_here) continue;
@@ -125,7 +125,7 @@ bool SessionLife::leave_if_over(Session& session) {
   if (!session.peer_leaves || !session.opened_here) return false;
   const auto has_message = [](const SlotUse& slot) { return slot.message != kNone; };
   if (session.free_slots != ~std::uint64_t{0} || std::ranges::any_of(session.incoming, has_message)) return false;
-  if (session.unacknowledged != 0 || session.ack_now || core_.strays.full()) {
+  if (session.unacknowledged != 0 || session.ack_now || core_.farewells.full()) {
     session.ack_now = true;  // for the last answer, or the peer would not know that it is here
     core_.ready.add(session);
     core_.timers.arm(session, core_.context.in(kLastWords));

@@ -36,7 +36,7 @@ class SessionLife {
   CallStatus forget(SessionId id);
   void drain(Nanos deadline);
   [[nodiscard]] bool drained() const {
-    return core_.context.draining && core_.groups.accepted() == 0 && core_.strays.empty();
+    return core_.context.draining && core_.groups.accepted() == 0 && core_.strays.empty() && core_.farewells.empty();
   }
   [[nodiscard]] SessionFacts facts(SessionId id);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <type_traits>
 
 #include "warpline/message/two_testing.h"
@@ -95,6 +96,50 @@ TEST(Stranger, a_million_times_a_second_leaves_the_others_and_the_sessions_their
   }
   EXPECT_EQ(responses, 1000U);
   EXPECT_GT(two.server.endpoint.counters().dropped(MessageDrop::no_reply_room), 900'000U);
+}
+
+TEST(Stranger, under_a_million_random_addresses_a_second_leaves_new_peers_their_part) {
+  EndpointConfig config = small();
+  config.max_sessions = 64;
+  Loopback net(3);
+  Loopback::Host& server = net.add(config);
+  server.handle = [](const MessageEvent&) { return true; };
+  Hello hello;
+  Random random(5);
+  constexpr int kStep = 100;  // microseconds
+  const auto flood = [&](int steps, const std::function<bool()>& done) {
+    for (int step = 0; step < steps && !done(); ++step) {
+      for (int i = 0; i < kStep; ++i) {
+        const std::uint64_t bits = random.next();
+        const auto byte = [bits](unsigned n) { return static_cast<std::uint8_t>(bits >> (8 * n)); };
+        hello.datagram.from =
+            peer_address(Ipv4Address{{byte(0), byte(1), byte(2), byte(3)}}, static_cast<std::uint16_t>(bits >> 32));
+        server.endpoint.receive({&hello.datagram, 1}, net.now);
+        if (i % 10 == 0) net.run_for(Nanos{kStep * 100});
+      }
+    }
+  };
+  flood(1000, [] { return false; });
+  int connected = 0;
+  constexpr int kPeers = 10;
+  for (int i = 0; i < kPeers; ++i) {
+    Loopback::Host& other = net.add(small());
+    const SessionId session = other.endpoint.connect(server.address, {}, net.now).session;
+    flood(11'000, [&] { return !other.events.empty(); });
+    connected += other.endpoint.facts(session).established ? 1 : 0;
+    other.dead = true;
+  }
+  EXPECT_EQ(connected, kPeers);
+  EXPECT_GT(server.endpoint.counters().dropped(MessageDrop::no_reply_room), 50'000U);
+}
+
+TEST(Stranger, may_be_limited_to_none_a_second_which_counts_as_one) {
+  Two two;
+  two.server.endpoint.limit_peers({}, 0);
+  const Hello hello;
+  two.server.endpoint.receive({&hello.datagram, 1}, two.net.now);
+  ASSERT_EQ(two.request(32).status, CallStatus::ok);
+  EXPECT_TRUE(two.until(two.server, EventKind::request));
 }
 
 TEST(Stranger, cannot_inject_or_reset) {

@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace warpline::message {
+namespace {
+
+/// Probes in a row that nothing answered after which a session leaves blocks of sent packets to others that lack them.
+constexpr std::uint8_t kUnansweredGivesWay = 3;
+
+}  // namespace
 
 void Watch::advance() {
   if (core_.context.drain_until <= core_.context.now()) life_.end_drain();
@@ -21,7 +27,7 @@ void Watch::advance() {
 }
 
 Nanos Watch::next_due() {
-  if (core_.ready.has_any() || !core_.strays.empty() || core_.grants.due()) return kAtOnce;
+  if (core_.ready.has_any() || !core_.strays.empty() || !core_.farewells.empty() || core_.grants.due()) return kAtOnce;
   return std::min({core_.timers.next_deadline(), core_.grants.next_tick(), core_.ready.next_acknowledgement(),
                    core_.context.drain_until});
 }
@@ -70,6 +76,7 @@ void Watch::on_timer(Session& session) {
     if (over()) return;
     const auto probe = [&] { return Nanos{session.last_sent.value + core_.timers.probe_timeout(session).value}; };
     if (session.in_flight_packets != 0 && probe() <= core_.context.now()) on_probe_timeout(session);
+    if (over()) return;
   }
   core_.timers.arm_next(session);
 }
@@ -112,11 +119,20 @@ void Watch::on_silence(Session& session) {
 /// 5).
 void Watch::on_probe_timeout(Session& session) {
   session.last_sent = core_.context.now();
+  if (session.unanswered == 0) session.unanswered_from = core_.context.attended();
   if (session.unanswered < 0xff) ++session.unanswered;
+  // A peer that sends, but acknowledges nothing, would keep what it holds here for as long as it likes.
+  const std::int64_t in_vain = core_.context.attended().value - session.unanswered_from.value;
+  if (session.unanswered > Timers::kUnansweredIsSilent && in_vain >= core_.context.config.peer_timeout.value) {
+    return life_.lose(session, session.doubt == LossReason::none ? LossReason::silent : session.doubt);
+  }
   if (session.go_back_n) {
     core_.context.counters.timeouts.add(1);
     recovery_.on_timeout(session);
     session.ping = true;  // unless a fragment goes out first
+  } else if (session.unanswered >= kUnansweredGivesWay && recovery_.give_way(session)) {
+    core_.context.counters.timeouts.add(1);
+    session.ping = true;
   } else {
     core_.context.counters.probes.add(1);
     // If it is long packets that vanish, only a short one can tell, and it may be lost, too.
