@@ -234,7 +234,7 @@ void run_settled(FuzzInput& input, std::uint8_t begin) {
     take(segment(third_segment(syn, acknowledgement - 1), 0, 0), {}, false, true);
   }
   std::optional<stream::ConnectionId> heard;
-  for (int turn = 0; turn < 64 && !input.empty(); ++turn) {
+  for (int turn = 0; turn < 1024 && !input.empty(); ++turn) {
     const std::uint8_t choice = input.byte();
     const std::vector<std::uint32_t> cuts = input.cuts();
     take(next_frame(input, choice, acknowledgement), cuts, (choice & 8) != 0, (choice & 16) != 0);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A receiver of streams: whatever segments come, in whatever pieces, bytes that could be read stay as they were until
-// they are released, and what is sent is well formed.
+// they are released, what is sent is well formed, and no connection leaves anything behind at its end.
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include "fuzz/packet_input.h"
 #include "fuzz/streams/stream_segments.h"
@@ -37,6 +39,21 @@ std::uint32_t open(stream::StreamReceiver& receiver, bool selective, Nanos now) 
   return tcp.acknowledgement;
 }
 
+/// Ends all connections and lets five minutes pass: then there is none, and no timer.
+void end(stream::StreamReceiver& receiver, const std::vector<stream::ConnectionId>& connections, Nanos now) {
+  for (const stream::ConnectionId connection : connections) receiver.abort(connection, now);
+  receiver.end_burst(now);
+  std::uint8_t reply[stream::StreamReceiver::kReplyBytes];
+  for (int second = 0; second < 300; ++second) {
+    while (receiver.next_reply(reply, now) != 0) {
+    }
+    now.value += 1'000'000'000;
+    receiver.advance(now);
+  }
+  require(receiver.connections() == 0, "no place is taken");
+  require(receiver.next_deadline().value == std::numeric_limits<std::int64_t>::max(), "no timer is armed");
+}
+
 void check(const stream::StreamReceiver& receiver, Heard& heard) {
   const auto view = receiver.view(heard.connection);
   if (!view) return;
@@ -56,9 +73,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!made.ok()) return 0;
   stream::StreamReceiver receiver = std::move(made).value();
   std::optional<Heard> heard;
+  std::vector<stream::ConnectionId> connections;
+  constexpr std::size_t kTurns = 1024;
   const std::uint8_t begin = input.byte();
   std::uint32_t acknowledgement = (begin & 1) != 0 ? open(receiver, (begin & 2) != 0, now) : 0;
-  for (std::size_t turn = 0; turn < std::min<std::size_t>(size, 64); ++turn) {
+  for (std::size_t turn = 0; turn < std::min(size, kTurns); ++turn) {
     const std::uint8_t choice = input.byte();
     const auto cuts = input.cuts();
     const packet::FrameBytes bytes =
@@ -76,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if ((tcp.flags() & packet::kTcpSyn) != 0 && tcp.destination_port() == 1) acknowledgement = tcp.sequence() + 1;
     }
     while (const auto event = receiver.poll()) {
+      connections.push_back(event->connection);
       if (!heard || !receiver.view(heard->connection)) heard = Heard{event->connection, 0, {}};
     }
     if (heard) {
@@ -86,11 +106,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         heard->readable.erase(heard->readable.begin(), heard->readable.begin() + static_cast<std::ptrdiff_t>(some));
         check(receiver, *heard);
       }
-      if ((choice & 63) == 63) receiver.close(heard->connection, now);
+      if ((choice & 15) == 15) receiver.close(heard->connection, now);
     }
     now.value += std::int64_t{1} << (input.byte() % 36);
     receiver.advance(now);
     require(receiver.next_deadline() > now, "nothing that is due is left");
   }
+  end(receiver, connections, now);
   return 0;
 }
