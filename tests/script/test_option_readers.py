@@ -89,6 +89,7 @@ READERS = (
     ("recycle", ("forward",), SRC + "forward/forward_ports.cc", r"forward\.{0}"),
     ("recycle", ("l3forward",), APPS + "l3forward.cc", r"{0}"),
     ("engine ctas", ("forward",), SRC + "forward/*.cc", r"forward\.{0}"),
+    ("io", ("forward",), SRC + "forward/forwarder.cc", r"forward\.{0}"),
     ("engine", ("ingest",), APPS + "ingest.cc", r"ingest\.{0}"),
     ("ctas", ("ingest",), APPS + "ingest.cc", r"forward\.{0}"),
     ("ring-slots gpu watchdog", ("forward",), SRC + "forward/*", r"{0}"),

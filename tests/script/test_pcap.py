@@ -71,10 +71,14 @@ class PcapInPcapOut(Case):
                 _, received = self.forward(sent, "--mtu", 9000, "--data-room", 2048, "--engine", engine)
                 self.assertEqual(received, [frames.swapped(frame) for frame in sent])
 
+    def assert_dropped_for_length(self, report, count):
+        self.assertLessEqual(set(report["drops"]), {"giant", "too_many_segments"})
+        self.assertEqual(sum(report["drops"].values()), count)
+
     def test_frames_of_receive_offload_leave_whole_or_by_name(self):
         """Captures of hosts with GRO or TSO have segments of up to 64 KiB. net_pcap writes no more than 16,128 bytes (RTE_ETHER_MAX_JUMBO_FRAME_LEN)
         of a frame in several buffers."""
-        sizes = (1514, 9014, 16_128, 16_129, 20_000, 65_549)
+        sizes = (1514, 9014, 16_128, 16_129, 20_000, 65_535)
         sent = [frame.ljust(size, bytes([size % 251])) for size, frame in zip(sizes, frames.mixed(len(sizes), seed=3))]
         for engine in ("inline", "thread"):
             for room, most in ((2048, 16_128), (32_768, 20_000)):
@@ -82,11 +86,11 @@ class PcapInPcapOut(Case):
                     report, received = self.forward(sent, "--workload", "none", "--data-room", room, "--engine", engine)
                     whole = [frame for frame in sent if len(frame) <= most]
                     self.assertEqual(received, whole)
-                    self.assertEqual(report["drops"], {"giant": len(sent) - len(whole)})
+                    self.assert_dropped_for_length(report, len(sent) - len(whole))
                     self.assertEqual(report["tx"], {"packets": len(whole), "bytes": sum(map(len, whole))})
         report, received = self.forward(sent, "--workload", "mac-swap")
         self.assertEqual(received, [frames.swapped(sent[0])])
-        self.assertEqual(report["drops"], {"giant": len(sent) - 1})
+        self.assert_dropped_for_length(report, len(sent) - 1)
 
     def test_each_queue_reads_a_file_of_its_own(self):
         sent = {name: frames.mixed(count, seed) for name, count, seed in (("a", 10, 11), ("b", 700, 12))}

@@ -86,7 +86,8 @@ TEST(FramesForAConsumer, ComeWithWhatTheyLackWhenTheSourceIsSilent) {
     EXPECT_TRUE(kept.frames.empty());
     stay_idle(*frames, now, {kTimeout.value * 4 / 8});
     using Masks = std::vector<std::vector<std::uint8_t>>;
-    EXPECT_EQ(kept.masks, timeout.value == 0 ? Masks{} : Masks{{1, 1, 1, 0}});
+    const Masks expected = timeout.value == 0 ? Masks{} : Masks{{1, 1, 1, 0}};
+    EXPECT_EQ(kept.masks, expected);
   }
 }
 

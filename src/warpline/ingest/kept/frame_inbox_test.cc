@@ -95,7 +95,7 @@ TEST(FrameInbox, GivesPartialFramesOfASilentSource) {
   for (int call = 0; call < 2048; ++call) frames->tick(now += nanos_to_ticks({kTimeout.value / 1024}));
   const auto kept = inbox->take();
   ASSERT_NE(kept, nullptr);
-  EXPECT_EQ(kept->packets(), 2U);
+  EXPECT_EQ(kept->frame().present, 2U);
   EXPECT_TRUE(as_sent(*kept));
 }
 
