@@ -51,6 +51,7 @@ PooledCalls::PooledCalls(CallQueue& queue, std::span<const SocketAddress> server
 
 bool PooledCalls::advance(message::Endpoint& endpoint, bool moved, Nanos now) {
   room_ = servers_.advance(endpoint, now) || moved || room_;
+  if (moved) servers_.look_again();
   std::size_t done = 0;
   std::uint32_t index = 0;
   for (; done < kOrdersPerTurn; ++done) {
