@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/rpc/call_queue.h"
 
-#include <algorithm>
 #include <cstring>
+
+#include "warpline/base/time/time_sum.h"
 
 namespace warpline::rpc {
 namespace {
@@ -62,8 +63,7 @@ SubmittedCall CallQueue::submit(const Call& call, const CallDone& done, Nanos no
   place.call = call;
   place.done = done;
   place.submitted = now;
-  const bool bounded = call.patience.value < message::kNever.value - std::max<std::int64_t>(now.value, 0);
-  place.deadline = bounded ? Nanos{now.value + call.patience.value} : message::kNever;
+  place.deadline = time_sum(now, call.patience);
   if (call.message.length <= message::kInlineBytes && !call.message.device) {
     if (call.message.length != 0) std::memcpy(place.copy.data(), call.message.data, call.message.length);
     place.call.message.data = place.copy.data();

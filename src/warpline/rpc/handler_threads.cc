@@ -38,6 +38,7 @@ Result<std::unique_ptr<HandlerThreads>> HandlerThreads::start(const HandlerThrea
   std::unique_ptr<HandlerThreads> made(new HandlerThreads(setup, std::move(handler)));
   for (unsigned i = 0; i < setup.threads; ++i) {
     Lane& lane = *made->lanes_.emplace_back(std::make_unique<Lane>(setup.requests));
+    made->running_.fetch_add(1, std::memory_order_relaxed);
     try {
       lane.thread = std::thread([threads = made.get(), &lane, i] { threads->work(lane, i); });
     } catch (const std::system_error& error) {
@@ -48,10 +49,14 @@ Result<std::unique_ptr<HandlerThreads>> HandlerThreads::start(const HandlerThrea
   return made;
 }
 
-HandlerThreads::~HandlerThreads() {
+void HandlerThreads::stop() {
   stop_.store(true, std::memory_order_seq_cst);
+  for (const auto& lane : lanes_) wake(*lane);
+}
+
+HandlerThreads::~HandlerThreads() {
+  stop();
   for (const auto& lane : lanes_) {
-    wake(*lane);
     if (lane->thread.joinable()) lane->thread.join();
   }
 }
@@ -76,6 +81,8 @@ void HandlerThreads::work(Lane& lane, unsigned number) {
       idle = 0;
     }
   }
+  running_.fetch_sub(1, std::memory_order_release);
+  if (setup_.wake != nullptr) setup_.wake->wake();
 }
 
 void HandlerThreads::wake(Lane& lane) {

@@ -61,7 +61,8 @@ struct HandlerThreadsSetup {
 ///
 /// A wake-up of a thread that found nothing to do for a while, and of the endpoint's thread if that sleeps, are the
 /// only system calls. Destroyed before the endpoint whose requests it has: it waits for handlers that run, and forgets
-/// what they have not begun.
+/// what they have not begun. If handlers may wait for the endpoint's thread, that thread calls stop() first, and does
+/// what they wait for until ended().
 class HandlerThreads {
  public:
   /// Called by any of the threads, `thread` of them, each with its own request at a time. Throws nothing.
@@ -82,6 +83,10 @@ class HandlerThreads {
   /// With the threads, or done and not yet answered: as long as there are any, a loop without HandlerThreadsSetup::wake
   /// sleeps no longer than an answer may wait.
   [[nodiscard]] std::uint32_t in_hand() const { return in_hand_; }
+  /// Handlers that run go on, and no other is called any more. Does not wait. poll() is not called any more.
+  void stop();
+  /// After stop(): whether the last handler has returned, which HandlerThreadsSetup::wake is woken for.
+  [[nodiscard]] bool ended() const { return running_.load(std::memory_order_acquire) == 0; }
 
  private:
   struct Job {
@@ -123,6 +128,7 @@ class HandlerThreads {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::uint32_t in_hand_ = 0;
   std::atomic<bool> stop_{false};
+  std::atomic<unsigned> running_{0};  ///< threads that may call the handler
 };
 
 }  // namespace warpline::rpc

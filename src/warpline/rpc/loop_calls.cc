@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "warpline/base/time/time_sum.h"
 #include "warpline/message/endpoint.h"
 
 namespace warpline::rpc {
@@ -81,8 +82,8 @@ bool LoopCalls::submit(Place& place) {
     return host_.post(begin_rows, &place);
   }
   Call call = place.call;
-  if (call.patience.value < message::kNever.value)
-    call.patience.value = std::max<std::int64_t>(0, place.made.value + call.patience.value - host_.now().value);
+  if (const Nanos deadline = time_sum(place.made, call.patience); deadline != message::kNever)
+    call.patience = std::max(Nanos{0}, time_sum(deadline, {-host_.now().value}));
   const SubmittedCall submitted = host_.submit(call, {call_ended, &place, 0});
   if (submitted.status == message::CallStatus::no_memory) return false;
   if (submitted.status != message::CallStatus::ok) {

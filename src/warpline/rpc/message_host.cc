@@ -2,13 +2,16 @@
 #include "warpline/rpc/message_host.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "warpline/base/time/time_sum.h"
 #include "warpline/rpc/call_queue.h"
 #include "warpline/rpc/outstanding_calls.h"
 #include "warpline/transport/loop_descriptor.h"
@@ -23,6 +26,62 @@ constexpr int kStepsATurn = 16;
 constexpr Nanos kPollFor{50'000};  ///< over transports that only poll: to give way costs a system call
 constexpr std::uint32_t kStreamWindowsASession = 16;       ///< in receive_window, half of them for streams
 constexpr std::uint32_t kLongestStreamWindow = 64U << 20;  ///< of which there are so many in the longest receive_window
+constexpr std::size_t kEventsAStep = 32;
+constexpr std::uint64_t kAnswerBytes = 64U << 20;  ///< of address space for answers, unless one is longer
+
+/// Where a handler writes its answers. An answer that the endpoint has no memory to copy leaves from here.
+class Answers {
+ public:
+  explicit Answers(std::uint32_t bytes)
+      : bytes_(bytes),
+        count_(std::clamp<std::size_t>(kAnswerBytes / std::max(bytes, 1U), 1, kEventsAStep)),
+        memory_(std::make_unique_for_overwrite<std::uint8_t[]>(count_ * bytes)),
+        leaving_(count_) {
+    for (std::uint32_t i = 0; i < count_; ++i) free_.push_back(static_cast<std::uint32_t>(count_ - 1 - i));
+  }
+
+  /// Requests that may be handled: each may need a buffer to itself.
+  [[nodiscard]] std::size_t free() const { return free_.size(); }
+  /// The next free buffer, always the same until one leaves.
+  [[nodiscard]] std::uint32_t next() const { return free_.back(); }
+  [[nodiscard]] std::span<std::uint8_t> at(std::uint32_t index) { return {memory_.get() + index * bytes_, bytes_}; }
+  /// next() is read until the answer to this request has been sent.
+  void leave(const message::MessageId& request) {
+    leaving_[free_.back()] = request;
+    free_.pop_back();
+  }
+  /// False if the event is not of an answer that leaves from here.
+  bool sent(const message::MessageEvent& event) {
+    if (event.context >= count_ || leaving_[event.context] != event.id || free_.size() == count_) return false;
+    leaving_[event.context] = {};
+    free_.push_back(static_cast<std::uint32_t>(event.context));
+    return true;
+  }
+
+ private:
+  std::size_t bytes_;
+  std::size_t count_;
+  std::unique_ptr<std::uint8_t[]> memory_;
+  std::vector<message::MessageId> leaving_;
+  std::vector<std::uint32_t> free_;
+};
+
+std::string hint(message::LossReason reason) {
+  switch (reason) {
+    case message::LossReason::peer_full:
+      return "the server has no room for a session: raise its EndpointConfig::max_sessions, or close sessions";
+    case message::LossReason::not_accepted:
+      return "see whether the server accepts sessions, and whether both ends have the same keys";
+    case message::LossReason::wrong_version:
+      return "use the same version of the protocol at both ends";
+    case message::LossReason::going_away:
+      return "the server is going away: ask another one";
+    case message::LossReason::closed_here:
+      return "open a session, or reconnect() this one";
+    default:
+      return "see whether the server runs and is reached";
+  }
+}
 
 }  // namespace
 
@@ -35,7 +94,7 @@ struct MessageHost::Loop {
         clock(time),
         poll_for(settings.poll_for.value_or(transport.descriptor() < 0 ? kPollFor : Nanos{0})),
         endpoint(std::move(core)),
-        room(settings.answer_bytes),
+        answer_bytes(settings.answer_bytes),
         queue(settings.calls, *wake),
         calls(queue),
         streams(std::move(pieces)) {
@@ -43,16 +102,28 @@ struct MessageHost::Loop {
   }
 
   ~Loop() {
+    if (threads) threads->stop();
+    if (stream_threads) stream_threads->stop();
+    // Handlers may wait for calls of this host, and make others until they return.
+    for (end_calls(); !threads_ended(); end_calls()) sleep_until_woken();
     threads.reset();
-    if (streams) streams->end_all(endpoint, clock.now());  // what its threads may wait for
     stream_threads.reset();
-    calls.end_all(endpoint, clock.now());
+    end_calls();
+    if (!transport.failed()) close_sessions();
     transport.wake_by(-1);
   }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   bool step();
+  bool work();
+  void end_calls();
+  [[nodiscard]] bool threads_ended() const;
+  void sleep_until_woken();
+  void close_sessions();
+  void note(const message::MessageEvent& event);
+  [[nodiscard]] message::LossReason loss(message::SessionId session) const;
+  [[nodiscard]] std::size_t request_room() const;
   void take(const message::MessageEvent& event, Nanos now);
   void answer(const message::MessageEvent& request);
   /// Who takes requests in the place of a handler, or null.
@@ -66,35 +137,52 @@ struct MessageHost::Loop {
   transport::NanoClock clock;
   Nanos poll_for;
   message::Endpoint endpoint;
-  std::vector<std::uint8_t> room;
+  std::uint32_t answer_bytes;
   CallQueue queue;
   OutstandingCalls calls;
   std::unique_ptr<CallStreams> streams;  ///< null: there are to be none
   std::unique_ptr<CallStreamThreads> stream_threads;
+  /// A session that connect() opened.
+  struct OpenedHere {
+    message::SessionId id;
+    message::LossReason loss = message::LossReason::none;
+  };
+  std::vector<OpenedHere> opened;  ///< by SessionId::index
   Handler handler;
+  std::unique_ptr<Answers> answers;  ///< of the handler
   Listener listener;
   CallObserver* observer = nullptr;
   std::vector<LoopPart*> parts;
   std::unique_ptr<HandlerThreads> threads;
   std::unique_ptr<transport::LoopDescriptor> descriptor;
-  bool moved = false;  ///< something came, ended or left in the step before
+  bool moved = false;                     ///< something came, ended or left in the step before
+  bool in_step = false;                   ///< so that what is called is called by a callback
+  std::optional<Handler> next_handler;    ///< takes the place of `handler` after the step
+  std::optional<Listener> next_listener;  ///< likewise
   std::atomic<bool> stop{false};
   std::atomic<std::int64_t> drain_within{-1};  ///< nanoseconds; -1: not asked, or done
 };
 
-/// Does what there is to do, once. Returns whether there was anything.
+/// Does what there is to do, once. Returns whether there was anything. Not in a callback of its own.
 bool MessageHost::Loop::step() {
+  in_step = true;
+  const bool worked = work();
+  in_step = false;
+  if (next_handler) handler = *std::exchange(next_handler, std::nullopt);
+  if (next_listener) listener = *std::exchange(next_listener, std::nullopt);
+  std::erase(parts, nullptr);
+  return worked;
+}
+
+bool MessageHost::Loop::work() {
   const Nanos now = clock.now();
   if (drain_within.load(std::memory_order_relaxed) >= 0) [[unlikely]]
-    endpoint.drain(Nanos{now.value + drain_within.exchange(-1, std::memory_order_relaxed)}, now);
+    endpoint.drain(time_sum(now, Nanos{drain_within.exchange(-1, std::memory_order_relaxed)}), now);
   const bool came = transport::receive_into(endpoint, transport, now);
-  std::array<message::MessageEvent, 32> events;
+  std::array<message::MessageEvent, kEventsAStep> events;
   std::size_t count = 0;
-  if (transport.settled()) {
-    const LoopPart* const part = taker();
-    const std::size_t requests = part == nullptr ? events.size() : part->request_room().value_or(0);
-    count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events, requests);
-  }
+  if (transport.settled())
+    count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events, request_room());
   const Nanos seen = observer == nullptr ? now : clock.now();
   for (const message::MessageEvent& event : std::span(events).first(count)) take(event, seen);
   const Nanos later = clock.now();
@@ -102,7 +190,8 @@ bool MessageHost::Loop::step() {
   bool ordered = calls.advance(endpoint, may_have_room, later);
   if (stream_threads) stream_threads->advance();
   if (streams) ordered = streams->advance(endpoint, may_have_room, later) || ordered;
-  for (LoopPart* const part : parts) ordered = part->advance(endpoint, may_have_room, later) || ordered;
+  for (std::size_t i = 0; i < parts.size(); ++i)  // a callback may have one join or leave
+    ordered = (parts[i] != nullptr && parts[i]->advance(endpoint, may_have_room, later)) || ordered;
   const std::size_t sent = transport::transmit_from(endpoint, transport, clock);
   moved = came || count != 0 || sent != 0;
   return moved || ordered;
@@ -112,9 +201,12 @@ void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
   if (event.kind == message::EventKind::request) {
     LoopPart* const part = taker();
     if (part == nullptr || !part->handle(endpoint, event, now)) answer(event);
+  } else if (event.kind == message::EventKind::sent && answers && answers->sent(event)) {
+    return;
   } else if (!calls.handle(endpoint, event, now) && !(streams && streams->handle(endpoint, event, now))) {
-    for (LoopPart* const part : parts) {
-      if (part->handle(endpoint, event, now)) return;
+    note(event);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i] != nullptr && parts[i]->handle(endpoint, event, now)) return;
     }
     if (listener) listener(event);
     if (event.kind == message::EventKind::message) (void)endpoint.release(event.id, clock.now());
@@ -123,7 +215,8 @@ void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
 
 LoopPart* MessageHost::Loop::taker() const {
   if (handler) return nullptr;
-  const auto takes = std::ranges::find_if(parts, [](const LoopPart* part) { return part->request_room().has_value(); });
+  const auto takes = std::ranges::find_if(
+      parts, [](const LoopPart* part) { return part != nullptr && part->request_room().has_value(); });
   return takes == parts.end() ? nullptr : *takes;
 }
 
@@ -131,13 +224,24 @@ void MessageHost::Loop::answer(const message::MessageEvent& request) {
   const ObservedRequest observed{request.session, request.code, request.length};
   const Nanos began = observer == nullptr ? Nanos{} : clock.now();
   if (observer != nullptr) observer->request_began(observed);
-  const std::optional<std::size_t> length =
-      handler ? handler({request.data, request.length}, room) : std::optional<std::size_t>();
+  std::optional<std::size_t> length;
+  std::span<std::uint8_t> room;
+  if (handler) {
+    room = answers->at(answers->next());
+    length = handler({request.data, request.length}, room);
+  }
   const Nanos now = clock.now();
-  // Copied, since the room is used again before it has left. Without memory for that the client hears so.
-  const auto bytes = static_cast<std::uint32_t>(std::min(length.value_or(0), room.size()));
-  message::CallStatus status = message::CallStatus::not_allowed;
-  if (length) status = endpoint.respond(request.id, {room.data(), bytes}, {.copy = true}, now);
+  const bool fits = length && *length <= room.size();
+  const std::uint32_t bytes = fits ? static_cast<std::uint32_t>(*length) : 0;
+  message::CallStatus status = length ? message::CallStatus::too_long : message::CallStatus::not_allowed;
+  if (fits) {
+    // Copied, since the room is used again before it has left. What there is no memory for leaves from the room.
+    status = endpoint.respond(request.id, {room.data(), bytes}, {.copy = true}, now);
+    if (status == message::CallStatus::no_memory) {
+      status = endpoint.respond(request.id, {room.data(), bytes}, {.context = answers->next()}, now);
+      if (status == message::CallStatus::ok) answers->leave(request.id);
+    }
+  }
   if (status != message::CallStatus::ok) (void)endpoint.release(request.id, now);
   if (observer != nullptr)
     observer->request_ended(observed, observed_answer(status, 0, bytes, {now.value - began.value}));
@@ -146,7 +250,9 @@ void MessageHost::Loop::answer(const message::MessageEvent& request) {
 Nanos MessageHost::Loop::next_deadline() const {
   Nanos next = std::min(endpoint.next_deadline(), calls.next_deadline());
   if (streams) next = std::min(next, streams->next_deadline());
-  for (const LoopPart* const part : parts) next = std::min(next, part->next_deadline());
+  for (const LoopPart* const part : parts) {
+    if (part != nullptr) next = std::min(next, part->next_deadline());
+  }
   return next;
 }
 
@@ -159,6 +265,58 @@ void MessageHost::Loop::sleep() {
     transport.wait(clock.now(), until);
     wake->end_sleep();
   }
+}
+
+/// Ends all calls and streams, and those that are made meanwhile.
+void MessageHost::Loop::end_calls() {
+  calls.end_all(endpoint, clock.now());
+  if (streams) streams->end_all(endpoint, clock.now());
+}
+
+bool MessageHost::Loop::threads_ended() const {
+  return (!threads || threads->ended()) && (!stream_threads || stream_threads->ended());
+}
+
+/// A thread that makes a call, or ends, wakes it.
+void MessageHost::Loop::sleep_until_woken() {
+  if (!wake->begin_sleep()) {
+    wake->end_sleep();
+    return;
+  }
+  pollfd watched{wake->descriptor(), POLLIN, 0};
+  (void)::poll(&watched, 1, -1);
+  wake->end_sleep();
+}
+
+/// Tells servers that the sessions that were opened here are over: they need not find out by silence.
+void MessageHost::Loop::close_sessions() {
+  constexpr std::size_t kAtOnce = 64;  // an endpoint has room for so many goodbyes, and more
+  std::size_t closed = 0;
+  for (const OpenedHere& session : opened) {
+    if (endpoint.close(session.id, clock.now()) != message::CallStatus::ok) continue;
+    if (++closed % kAtOnce == 0) (void)transport::transmit_from(endpoint, transport, clock);
+  }
+  if (closed != 0) (void)transport::transmit_from(endpoint, transport, clock);
+}
+
+/// Notes what became of sessions that were opened here.
+void MessageHost::Loop::note(const message::MessageEvent& event) {
+  const bool ends = event.kind == message::EventKind::lost;
+  if ((!ends && event.kind != message::EventKind::connected) || event.session.index >= opened.size()) return;
+  OpenedHere& session = opened[event.session.index];
+  if (session.id == event.session) session.loss = ends ? event.reason : message::LossReason::none;
+}
+
+message::LossReason MessageHost::Loop::loss(message::SessionId session) const {
+  const bool known = session.index < opened.size() && opened[session.index].id == session;
+  return known ? opened[session.index].loss : message::LossReason::none;
+}
+
+/// Requests that the next poll may hand out.
+std::size_t MessageHost::Loop::request_room() const {
+  if (handler) return answers->free();
+  const LoopPart* const part = taker();
+  return part == nullptr ? kEventsAStep : part->request_room().value_or(0);
 }
 
 MessageHost::MessageHost(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
@@ -196,7 +354,14 @@ Result<MessageHost> MessageHost::over(transport::Transport& transport, const Set
       std::make_unique<Loop>(transport, std::move(wake), std::move(endpoint), clock, std::move(streams), settings));
 }
 
-void MessageHost::handle(Handler handler) { loop_->handler = std::move(handler); }
+void MessageHost::handle(Handler handler) {
+  if (!loop_->answers) loop_->answers = std::make_unique<Answers>(loop_->answer_bytes);
+  if (loop_->in_step) {
+    loop_->next_handler = std::move(handler);  // the one that calls this may be the one before
+  } else {
+    loop_->handler = std::move(handler);
+  }
+}
 
 Result<void> MessageHost::handle_on_threads(HandlerThreadsSetup setup, HandlerThreads::Handler handler) {
   setup.wake = loop_->wake.get();
@@ -227,7 +392,13 @@ const CallStreamCounters* MessageHost::stream_counters() const {
   return loop_->streams ? &loop_->streams->counters() : nullptr;
 }
 
-void MessageHost::listen(Listener listener) { loop_->listener = std::move(listener); }
+void MessageHost::listen(Listener listener) {
+  if (loop_->in_step) {
+    loop_->next_listener = std::move(listener);
+  } else {
+    loop_->listener = std::move(listener);
+  }
+}
 
 void MessageHost::observe(CallObserver* observer) {
   loop_->observer = observer;
@@ -237,6 +408,7 @@ void MessageHost::observe(CallObserver* observer) {
 
 void MessageHost::run() {
   Loop& loop = *loop_;
+  if (loop.in_step) return;  // the loop that called back goes on
   std::optional<Nanos> idle_since;
   while (!loop.stop.load(std::memory_order_relaxed) && !loop.transport.failed() && !loop.endpoint.drained()) {
     if (loop.step()) {
@@ -268,6 +440,7 @@ Result<int> MessageHost::descriptor() {
 
 bool MessageHost::turn() {
   Loop& loop = *loop_;
+  if (loop.in_step) return !loop.transport.failed();
   if (loop.descriptor) loop.wake->end_sleep();
   bool worked = true;
   for (int i = 0; worked && i < kStepsATurn; ++i) worked = loop.step();
@@ -282,14 +455,23 @@ bool MessageHost::turn() {
 
 Result<message::SessionId> MessageHost::connect(const SocketAddress& server) {
   const message::Opened opened = loop_->endpoint.connect(message::peer_address(server), {}, now());
-  if (opened.status == message::CallStatus::ok) return opened.session;
+  if (opened.status == message::CallStatus::ok) {
+    std::vector<Loop::OpenedHere>& known = loop_->opened;
+    if (known.size() <= opened.session.index) known.resize(std::size_t{opened.session.index} + 1);
+    known[opened.session.index] = {opened.session};
+    return opened.session;
+  }
   return usage_error(fmt::format("session with {}", to_string(server)), std::string(message::name(opened.status)),
                      "raise EndpointConfig::max_sessions");
 }
 
 Result<std::string> MessageHost::ask(message::SessionId session, std::string_view request, Nanos patience) {
   Loop& loop = *loop_;
-  std::string answer(loop.room.size(), '\0');
+  if (loop.in_step) {
+    return usage_error("ask() in a callback of its own host", "other requests would be handled inside of this one",
+                       "submit() the call there, or take requests by handle_on_threads() and wait for a PendingCall");
+  }
+  std::string answer(loop.answer_bytes, '\0');
   std::optional<CallResult> ended;
   Call call{.session = session, .patience = patience};
   call.message = {reinterpret_cast<const std::uint8_t*>(request.data()), static_cast<std::uint32_t>(request.size())};
@@ -313,8 +495,15 @@ Result<std::string> MessageHost::ask(message::SessionId session, std::string_vie
     answer.resize(ended->length);
     return answer;
   }
-  return Error{ErrorKind::peer, "request", std::string(message::name(ended->status)),
-               "see whether the server runs and is reached"};
+  std::string why(message::name(ended->status));
+  message::LossReason reason = message::LossReason::none;
+  if (ended->status == message::MessageStatus::peer_lost) {
+    // The event that says why the session ended comes after those of its calls.
+    for (int i = 0; i < kStepsATurn && (reason = loop.loss(session)) == message::LossReason::none; ++i)
+      (void)loop.step();
+    if (reason != message::LossReason::none) why += fmt::format(": {}", message::name(reason));
+  }
+  return Error{ErrorKind::peer, "request", std::move(why), hint(reason)};
 }
 
 message::Endpoint& MessageHost::endpoint() { return loop_->endpoint; }
@@ -329,7 +518,11 @@ void MessageHost::leave(LoopPart& part) {
     count = loop.endpoint.poll(events, 0);
     for (const message::MessageEvent& event : std::span(events).first(count)) loop.take(event, now());
   }
-  std::erase(loop.parts, &part);
+  if (loop.in_step) {
+    std::ranges::replace(loop.parts, &part, nullptr);
+  } else {
+    std::erase(loop.parts, &part);
+  }
   // What it had to tell servers, such as that it is gone, leaves now.
   if (!loop.transport.failed()) (void)transport::transmit_from(loop.endpoint, loop.transport, loop.clock);
 }

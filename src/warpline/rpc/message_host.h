@@ -46,7 +46,8 @@ class MessageHost {
     CallStreamSettings streams{};  ///< calls in pieces, opened and taken; none unless it says how many
   };
 
-  /// Writes the answer to a request into `room` and returns its length; nothing: the request is declined.
+  /// Writes the answer to a request into `room` and returns its length; nothing, or more than there is room for: the
+  /// request is declined.
   using Handler =
       std::function<std::optional<std::size_t>(std::span<const std::uint8_t> request, std::span<std::uint8_t> room)>;
   /// Is told of what is neither a request nor the end of a call: sessions, one-way messages, which are released when it
@@ -60,11 +61,15 @@ class MessageHost {
   [[nodiscard]] static Result<MessageHost> over(transport::Transport& transport, const Settings& settings);
   MessageHost(MessageHost&&) noexcept;  ///< takes the other's all: that one is then to be destroyed, no more
   MessageHost& operator=(MessageHost&&) = delete;
-  /// Ends the calls that are under way as cancelled, on this thread. Other threads make no calls any more.
+  /// Ends the calls that are under way as cancelled, on this thread, waits for handlers that run on threads, and closes
+  /// the sessions that connect() opened. Other threads make no calls any more, but handlers may, which end likewise.
+  /// Not in a callback.
   ~MessageHost();
 
   // What is done with what arrives. Without a handler, or a RequestQueue, requests are declined.
-  void handle(Handler handler);  ///< answers requests on the host's thread
+  /// Answers requests on the host's thread. Answers that the endpoint has no memory for wait where they were written;
+  /// while too many do, requests wait with the endpoint. In a callback: from the loop's next step on, as of listen().
+  void handle(Handler handler);
   /// Answers requests on threads of their own, which wake the loop (HandlerThreadsSetup::wake is set here). Errors as
   /// of HandlerThreads::start().
   Result<void> handle_on_threads(HandlerThreadsSetup setup, HandlerThreads::Handler handler);
@@ -79,7 +84,7 @@ class MessageHost {
   /// loop begins. It outlives the host.
   void observe(CallObserver* observer);
 
-  // The loop.
+  // The loop. In a callback of the host run() and turn() do nothing: the loop that called back goes on.
   void run();                   ///< until stop(), until all is drained, or until the transport fails
   void serve(Handler handler);  ///< handle() and run()
   /// For a loop of one's own: readable when turn() has something to do. Call turn() once before the first sleep.
@@ -90,14 +95,16 @@ class MessageHost {
 
   /// Opens a session with a server.
   [[nodiscard]] Result<message::SessionId> connect(const SocketAddress& server);
-  /// Asks, and waits for the answer, `patience` at most. Peer error: refused, too late, or the server is gone.
-  /// Environment error: the transport has failed, which ends all calls.
+  /// Asks, and runs the loop until the answer is there, `patience` at most. Peer error: refused, too late, or the
+  /// server is gone, with the reason. Environment error: the transport has failed, which ends all calls. Usage error:
+  /// in a callback of the host, where a handler that needs an answer of another server submit()s, or is one of
+  /// handle_on_threads() and waits for a PendingCall.
   [[nodiscard]] Result<std::string> ask(message::SessionId session, std::string_view request,
                                         Nanos patience = {5'000'000'000});
   [[nodiscard]] message::Endpoint& endpoint();  ///< for calls that the host has none for
   /// The loop does what the part has to do, too, until leave(). The host is not moved any more.
   void join(LoopPart& part);
-  /// The part leaves the loop, after it was given the events that wait.
+  /// The part leaves the loop, after it was given the events that wait. Not in a callback of the part's own.
   void leave(LoopPart& part);
   [[nodiscard]] transport::WakeUp& wake_up();  ///< for parts that other threads hand something to; lives as the host
 

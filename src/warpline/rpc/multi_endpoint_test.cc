@@ -260,7 +260,7 @@ TEST(MultiEndpoint, ThatComesBackWithOtherThreadsTellsOldClientsAtOnce) {
     for (const auto& client : clients) {
       const auto gone = client->host.ask(client->session, "who?", kLong);
       ASSERT_FALSE(gone.ok());
-      EXPECT_EQ(gone.error().why, message::name(message::MessageStatus::peer_lost));
+      EXPECT_EQ(gone.error().why, "peer_lost: restarted");
       client->session = *client->host.connect(address);
       EXPECT_EQ(client->ask("who?").size(), 1U);
       EXPECT_EQ(client->ask("who?").size(), 1U);

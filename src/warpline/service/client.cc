@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "warpline/base/time/time_sum.h"
 #include "warpline/service/app.h"
 
 namespace warpline::service {
@@ -115,7 +116,7 @@ void MessageClient::give_up(Session& session) {
 /// A server that is full or going away says so at once: who asked again at once would ask without end.
 void MessageClient::reconnect_later(std::uint32_t number, Nanos now) {
   const Nanos wait = rpc::wait_after(plan_.back_off, sessions_[number].losses++, random_);
-  down_.push_back({.until = Nanos{now.value + wait.value}, .session = number});
+  down_.push_back({.until = time_sum(now, wait), .session = number});
   std::push_heap(down_.begin(), down_.end(), std::greater<>());
 }
 

@@ -2,7 +2,9 @@
 #include "warpline/rpc/pool/pool_servers.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "warpline/base/time/time_sum.h"
 #include "warpline/rpc/pool/two_choices.h"
 
 namespace warpline::rpc {
@@ -13,6 +15,7 @@ PoolServers::PoolServers(std::span<const SocketAddress> addresses, const ServerP
       servers_(std::make_unique<Server[]>(addresses.size())),
       sessions_(settings.sessions),
       calls_per_session_(settings.calls_per_session),
+      back_off_(settings.health.back_off),
       on_change_(settings.on_change),
       random_(seed) {
   for (std::size_t i = 0; i < size_; ++i) {
@@ -24,9 +27,12 @@ PoolServers::PoolServers(std::span<const SocketAddress> addresses, const ServerP
   trials_.reserve(size_);
 }
 
-void PoolServers::open(message::Endpoint& endpoint, Server& server, std::size_t session, Nanos now) {
+/// False: the endpoint has no place for one.
+bool PoolServers::open(message::Endpoint& endpoint, Server& server, std::size_t session, Nanos now) {
   const message::Opened opened = endpoint.connect(message::peer_address(server.address), {}, now);
-  if (opened.status == message::CallStatus::ok) server.sessions[session] = {.id = opened.session, .there = true};
+  if (opened.status != message::CallStatus::ok) return false;
+  server.sessions[session] = {.id = opened.session, .there = true};
+  return true;
 }
 
 /// Sends the hello that decides whether the server is there.
@@ -34,8 +40,8 @@ void PoolServers::ask(message::Endpoint& endpoint, Server& server, Nanos now) {
   const auto free = std::ranges::find(server.sessions, false, &Session::there);
   server.health->connect();
   server.asking = static_cast<std::size_t>(free - server.sessions.begin());
-  if (free != server.sessions.end()) open(endpoint, server, server.asking, now);
-  if (free == server.sessions.end() || !free->there) server.health->lost(now, random_);
+  const bool asked = free != server.sessions.end() && open(endpoint, server, server.asking, now);
+  if (!asked) server.health->lost(now, random_);
   show(endpoint, server, now);
 }
 
@@ -43,11 +49,18 @@ void PoolServers::ask(message::Endpoint& endpoint, Server& server, Nanos now) {
 void PoolServers::fill(message::Endpoint& endpoint, Server& server, Nanos now) {
   const auto in_use = [](const Session& session) { return session.there && !session.retired; };
   auto count = static_cast<std::uint32_t>(std::ranges::count_if(server.sessions, in_use));
+  server.fill_at = message::kNever;
   for (std::size_t i = 0; i < server.sessions.size() && count < sessions_; ++i) {
     if (server.sessions[i].there) continue;
-    open(endpoint, server, i, now);
+    if (!open(endpoint, server, i, now)) return fill_later(server, now);
     ++count;
   }
+}
+
+/// A further session was refused, or there is no place for one: other sessions of the server do until there is.
+void PoolServers::fill_later(Server& server, Nanos now) {
+  if (server.fill_at == message::kNever)
+    server.fill_at = time_sum(now, wait_after(back_off_, server.refused++, random_));
 }
 
 bool PoolServers::advance(message::Endpoint& endpoint, Nanos now) {
@@ -56,6 +69,7 @@ bool PoolServers::advance(message::Endpoint& endpoint, Nanos now) {
     const ServerState state = server.health->state();
     const bool first = state == ServerState::connecting && server.asking == kNobody;
     if (first || (state == ServerState::left_out && server.health->due() <= now)) ask(endpoint, server, now);
+    if (state == ServerState::up && server.fill_at <= now) fill(endpoint, server, now);
   }
   sort(now);
   return true;
@@ -80,6 +94,8 @@ bool PoolServers::handle(message::Endpoint& endpoint, const message::MessageEven
 void PoolServers::connected(message::Endpoint& endpoint, Server& server, std::size_t session, Nanos now) {
   server.sessions[session].open = true;
   if (session == server.asking) server.health->connected();
+  const auto in_use = [](const Session& each) { return each.open && !each.retired; };
+  if (std::ranges::count_if(server.sessions, in_use) >= sessions_) server.refused = 0;
   show(endpoint, server, now);
 }
 
@@ -92,6 +108,9 @@ void PoolServers::lost(message::Endpoint& endpoint, Server& server, std::size_t 
   const bool counts = state == ServerState::connecting ? session == server.asking : was.open;
   if (counts && !was.retired) server.health->lost(now, random_);
   show(endpoint, server, now);
+  if (was.open || was.retired || server.health->state() != ServerState::up) return;
+  fill_later(server, now);
+  sort(now);
 }
 
 /// What it has is ended in peace; when it gets calls again, then by sessions that are new.
@@ -139,7 +158,10 @@ void PoolServers::sort(Nanos now) {
   for (std::size_t i = 0; i < size_; ++i) {
     const ServerHealth& health = *servers_[i].health;
     hope = hope || health.untried();
-    if (health.state() == ServerState::up) up_.push_back(i);
+    if (health.state() == ServerState::up) {
+      up_.push_back(i);
+      due_ = std::min(due_, servers_[i].fill_at);
+    }
     if (health.state() == ServerState::trial) trials_.push_back(i);
     if (health.state() == ServerState::left_out) due_ = std::min(due_, health.due());
     if (health.state() == ServerState::connecting && servers_[i].asking == kNobody) due_ = {};
@@ -187,6 +209,13 @@ std::optional<PoolServers::Place> PoolServers::choose(std::size_t except) {
   return best;
 }
 
+void PoolServers::look_again() {
+  if (!std::exchange(full_without_calls_, false)) return;
+  for (Server& server : std::span(servers_.get(), size_)) {
+    for (Session& session : server.sessions) session.full = session.full && session.calls != 0;
+  }
+}
+
 message::SessionId PoolServers::session(const Place& place) const {
   return servers_[place.server].sessions[place.session].id;
 }
@@ -232,6 +261,7 @@ void PoolServers::refuse(message::Endpoint& endpoint, const Place& place, messag
   Server& server = servers_[place.server];
   Session& session = server.sessions[place.session];
   session.full = true;
+  full_without_calls_ = full_without_calls_ || session.calls == 0;
   if (status == message::CallStatus::going_away) {
     server.health->leaves();
     show(endpoint, server, now);

@@ -54,10 +54,13 @@ class PoolServers {
   /// The server and session for the next attempt, not `except`: the one of two randomly drawn servers that has fewer
   /// calls. A server on trial that has none goes first. None: no server has room.
   std::optional<Place> choose(std::size_t except = kNobody);
+  /// Something arrived or left since: sessions without attempts that had no room may have some.
+  void look_again();
   [[nodiscard]] message::SessionId session(const Place& place) const;
   void begin(const Place& place);  ///< an attempt begins there
   void end(message::Endpoint& endpoint, const Place& place, AttemptEnd end, Nanos now);
-  /// The endpoint took nothing for this session: it has no room until one of its attempts has ended, or is gone.
+  /// The endpoint took nothing for this session: it has no room until one of its attempts has ended, or is gone. One
+  /// that has no attempts, but messages of others, has room again with look_again().
   void refuse(message::Endpoint& endpoint, const Place& place, message::CallStatus status, Nanos now);
 
   /// Since when there has been no server that may be given calls; kNever: there is one, or one that has not yet been
@@ -78,17 +81,20 @@ class PoolServers {
   struct Server {
     SocketAddress address{};
     std::optional<ServerHealth> health{};
-    std::vector<Session> sessions;  ///< ServerPoolSettings::sessions, and more for those that are retired
-    std::size_t asking = kNobody;   ///< the session whose hello decides about the state `connecting`
-    bool on_trial = false;          ///< has the one call of its trial
+    std::vector<Session> sessions;    ///< ServerPoolSettings::sessions, and more for those that are retired
+    std::size_t asking = kNobody;     ///< the session whose hello decides about the state `connecting`
+    bool on_trial = false;            ///< has the one call of its trial
+    Nanos fill_at = message::kNever;  ///< when the sessions that it lacks are opened again
+    std::uint32_t refused = 0;        ///< hellos of further sessions in a row
     std::atomic<ServerState> shown{ServerState::connecting};
     std::atomic<std::uint32_t> calls{0};
     Counter answered, failed, times_left_out;
   };
 
-  void open(message::Endpoint& endpoint, Server& server, std::size_t session, Nanos now);
+  bool open(message::Endpoint& endpoint, Server& server, std::size_t session, Nanos now);
   void ask(message::Endpoint& endpoint, Server& server, Nanos now);
   void fill(message::Endpoint& endpoint, Server& server, Nanos now);
+  void fill_later(Server& server, Nanos now);
   void retire(message::Endpoint& endpoint, Server& server, Nanos now);
   void connected(message::Endpoint& endpoint, Server& server, std::size_t session, Nanos now);
   void lost(message::Endpoint& endpoint, Server& server, std::size_t session, Nanos now);
@@ -101,6 +107,7 @@ class PoolServers {
   std::unique_ptr<Server[]> servers_;
   std::uint32_t sessions_;
   std::uint32_t calls_per_session_;
+  BackOff back_off_;
   std::function<void(const ServerChange&)> on_change_;
   Random random_;
   std::vector<std::size_t> up_;      ///< numbers of the servers in that state
@@ -108,6 +115,7 @@ class PoolServers {
   Nanos due_{};
   Nanos nobody_since_ = message::kNever;
   bool closed_ = false;
+  bool full_without_calls_ = false;  ///< some sessions are so
 };
 
 }  // namespace warpline::rpc

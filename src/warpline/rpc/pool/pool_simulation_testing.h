@@ -46,9 +46,10 @@ class PoolSimulation {
     bool declines = false;
   };
 
-  PoolSimulation(std::uint64_t seed, std::size_t count, ServerPoolSettings settings, message::Impairment faults = {})
+  PoolSimulation(std::uint64_t seed, std::size_t count, ServerPoolSettings settings, message::Impairment faults = {},
+                 const message::EndpointConfig& of_client = config())
       : network(seed, faults) {
-    client = &network.add(config());
+    client = &network.add(of_client);
     std::vector<SocketAddress> addresses;
     for (std::size_t i = 0; i < count; ++i) {
       Server& server = servers.emplace_back();

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "warpline/base/time/time_sum.h"
+
 namespace warpline::rpc {
 namespace {
 
@@ -14,11 +16,6 @@ constexpr std::uint32_t kEnd = IndexList::kEnd;
 
 using message::MessageStatus;
 using message::Reach;
-
-Nanos after(Nanos time, Nanos wait) {
-  return wait.value < message::kNever.value - std::max<std::int64_t>(time.value, 0) ? Nanos{time.value + wait.value}
-                                                                                    : message::kNever;
-}
 
 bool refused_as(const message::MessageEvent& event, message::RefusalCode code) {
   return event.status == MessageStatus::refused && event.code == static_cast<std::uint16_t>(code);
@@ -54,6 +51,7 @@ PooledCalls::PooledCalls(CallQueue& queue, std::span<const SocketAddress> server
 
 bool PooledCalls::advance(message::Endpoint& endpoint, bool moved, Nanos now) {
   room_ = servers_.advance(endpoint, now) || moved || room_;
+  if (moved) servers_.look_again();
   std::size_t done = 0;
   std::uint32_t index = 0;
   for (; done < kOrdersPerTurn; ++done) {
@@ -252,7 +250,7 @@ bool PooledCalls::go_on(message::Endpoint& endpoint, std::uint32_t index, const 
   const CallQueue::Place& queued = queue_.at(index);
   const bool allowed = queued.call.idempotent || call.reach <= Reach::not_handled;
   if (!allowed || !may_help(event) || call.retries + 1 >= settings_.retry.attempts) return false;
-  const Nanos due = after(now, wait_after(settings_.retry.back_off, call.retries, random_));
+  const Nanos due = time_sum(now, wait_after(settings_.retry.back_off, call.retries, random_));
   if (due >= queued.deadline) return false;
   if (!budget_.take(now)) {
     counters_.over_budget.add(1);
@@ -337,7 +335,7 @@ void PooledCalls::hedge(message::Endpoint& endpoint, Nanos now) {
   if (hedging_.empty()) return;
   const Nanos delay = hedge_delay();
   for (std::uint32_t index = hedging_.first(); index != kEnd; index = hedging_.first()) {
-    if (after(calls_[index].began, delay) > now) return;
+    if (time_sum(calls_[index].began, delay) > now) return;
     hedging_.remove(index);
     if (begin(endpoint, index, kHedge, now) == Begun::yes) counters_.hedges.add(1);
   }
@@ -349,7 +347,7 @@ Nanos PooledCalls::hedge_delay() const {
 
 /// Whether there has been no server for so long that calls end.
 bool PooledCalls::given_up(Nanos now) const {
-  return servers_.nobody_since() != message::kNever && after(servers_.nobody_since(), settings_.server_wait) <= now;
+  return servers_.nobody_since() != message::kNever && time_sum(servers_.nobody_since(), settings_.server_wait) <= now;
 }
 
 Nanos PooledCalls::next_deadline() const {
@@ -357,9 +355,9 @@ Nanos PooledCalls::next_deadline() const {
   if (!waiting_.empty()) {
     next = std::min(next, waiting_until_);
     if (servers_.nobody_since() != message::kNever)
-      next = std::min(next, after(servers_.nobody_since(), settings_.server_wait));
+      next = std::min(next, time_sum(servers_.nobody_since(), settings_.server_wait));
   }
-  if (!hedging_.empty()) next = std::min(next, after(calls_[hedging_.first()].began, hedge_delay()));
+  if (!hedging_.empty()) next = std::min(next, time_sum(calls_[hedging_.first()].began, hedge_delay()));
   return next;
 }
 

@@ -103,6 +103,52 @@ TEST(PooledCalls, UseSeveralSessionsToAServer) {
   simulation.leave();
 }
 
+TEST(PooledCalls, OpenASessionAgainThatAFullServerRefused) {
+  ServerPoolSettings settings = pool_settings();
+  settings.calls_per_session = 2;
+  settings.sessions = 2;
+  PoolSimulation simulation(3, 1, settings);
+  message::EndpointConfig config = PoolSimulation::config();
+  config.max_sessions = 2;
+  message::Loopback::Host& server = *simulation.servers[0].host;
+  simulation.network.restart(server, config);
+  message::Loopback::Host& other = simulation.network.add(PoolSimulation::config());
+  const message::SessionId taken = simulation.network.connect(other, server).first;
+  simulation.run_for({1000 * kMs});
+  EXPECT_TRUE(simulation.are(ServerState::up, 1));
+  EXPECT_EQ(server.endpoint.facts().free_sessions, 0U);  // one of the pool's, and the other's
+  EXPECT_EQ(simulation.client->endpoint.counters().sessions_opened.get(), 1U);
+  ASSERT_EQ(other.endpoint.close(taken, simulation.network.now), message::CallStatus::ok);
+  ASSERT_TRUE(simulation.run([&] { return simulation.client->endpoint.counters().sessions_opened.get() == 2; }));
+  EXPECT_TRUE(simulation.are(ServerState::up, 1));
+  // They are used: four calls are under way at once.
+  simulation.servers[0].service = Nanos{20 * kMs};
+  for (int i = 0; i < 4; ++i) simulation.ask(false);
+  simulation.run_for({10 * kMs});
+  EXPECT_EQ(simulation.servers[0].handled, 4U);
+}
+
+/// A session whose slots all belong to calls that were cancelled has room when its peer has heard so.
+TEST(PooledCalls, GoToASessionThatWasFullOfCancelledOnes) {
+  message::EndpointConfig config = PoolSimulation::config();
+  config.max_queued = 0;
+  PoolSimulation simulation(3, 1, pool_settings(), {}, config);
+  ASSERT_TRUE(simulation.run([&] { return simulation.are(ServerState::up, 1); }));
+  simulation.pause(0);
+  for (int i = 0; i < 64; ++i) simulation.ask(false);
+  simulation.run_for({1 * kMs});
+  for (const auto& asked : simulation.calls) EXPECT_TRUE(simulation.queue->cancel(asked.id));
+  ASSERT_TRUE(simulation.run([&] { return simulation.all_ended(); }));
+  const PoolSimulation::Asked& last = simulation.ask(false);
+  simulation.run_for({1 * kMs});
+  simulation.resume(0);
+  // Acknowledgements are no events: the simulation looks only so often.
+  for (int i = 0; i < 100 && last.ends == 0; ++i) simulation.run_for({10 * kMs});
+  ASSERT_EQ(last.ends, 1);
+  EXPECT_EQ(last.result.status, MessageStatus::ok);
+  EXPECT_EQ(count_status(simulation, MessageStatus::cancelled), 64U);
+}
+
 TEST(PooledCalls, EndAtOnceWhenThereHasBeenNoServerForTooLong) {
   ServerPoolSettings settings = pool_settings();
   settings.server_wait = Nanos{500 * kMs};

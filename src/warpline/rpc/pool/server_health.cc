@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/rpc/pool/server_health.h"
 
+#include "warpline/base/time/time_sum.h"
+
 namespace warpline::rpc {
 
 void ServerHealth::connected() {
@@ -31,7 +33,7 @@ void ServerHealth::leaves() {
 
 void ServerHealth::leave_out(Nanos now, Random& random) {
   state_ = ServerState::left_out;
-  due_ = {now.value + wait_after(settings_.back_off, times_out_++, random).value};
+  due_ = time_sum(now, wait_after(settings_.back_off, times_out_++, random));
 }
 
 }  // namespace warpline::rpc

@@ -32,7 +32,7 @@ class ServerPool {
                                                                 std::span<const SocketAddress> servers,
                                                                 const ServerPoolSettings& settings);
   /// Ends the calls that are under way as cancelled, on this thread, and closes the sessions. Other threads make no
-  /// calls any more.
+  /// calls any more. Not in a callback of the pool.
   ~ServerPool();
   ServerPool(const ServerPool&) = delete;
   ServerPool& operator=(const ServerPool&) = delete;

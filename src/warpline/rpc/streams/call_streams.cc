@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "warpline/base/time/time_sum.h"
 #include "warpline/transport/wake_up.h"
 
 namespace warpline::rpc {
@@ -104,8 +105,7 @@ OpenedStream CallStreams::open(const StreamCall& call, Nanos now) {
   place->code = call.code;
   place->metadata = call.metadata;
   place->listener = call.news;
-  const bool bounded = call.patience.value < message::kNever.value - std::max<std::int64_t>(now.value, 0);
-  place->deadline = bounded ? Nanos{now.value + call.patience.value} : message::kNever;
+  place->deadline = time_sum(now, call.patience);
   place->request = {place->out.data(), Head::kLength + call.request.size()};
   std::ranges::copy(call.request, place->out.begin() + Head::kLength);
   // Until the endpoint has a copy nothing else goes there.

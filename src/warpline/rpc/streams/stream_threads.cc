@@ -16,6 +16,7 @@ Result<std::unique_ptr<CallStreamThreads>> CallStreamThreads::start(unsigned thr
   std::unique_ptr<CallStreamThreads> made(new CallStreamThreads(std::move(handler), wake));
   for (unsigned i = 0; i < threads; ++i) {
     Lane& lane = *made->lanes_.emplace_back(std::make_unique<Lane>());
+    made->running_.fetch_add(1, std::memory_order_relaxed);
     try {
       lane.thread = std::thread([all = made.get(), &lane, i] { all->work(lane, i); });
     } catch (const std::system_error& error) {
@@ -26,33 +27,39 @@ Result<std::unique_ptr<CallStreamThreads>> CallStreamThreads::start(unsigned thr
   return made;
 }
 
-CallStreamThreads::~CallStreamThreads() {
+void CallStreamThreads::stop() {
   waiting_.clear();
+  stop_.store(true, std::memory_order_seq_cst);
   for (const auto& lane : lanes_) {
+    // Either this finds the thread idle, or the thread finds that it is to stop.
     std::uint32_t expected = idle;
-    // A busy one is asked again when it is done.
-    while (!lane->state.compare_exchange_strong(expected, stopped, std::memory_order_acq_rel)) {
-      lane->state.wait(busy, std::memory_order_acquire);
-      expected = idle;
-    }
-    lane->state.notify_all();
+    if (lane->state.compare_exchange_strong(expected, stopped, std::memory_order_seq_cst)) lane->state.notify_all();
+  }
+}
+
+CallStreamThreads::~CallStreamThreads() {
+  stop();
+  for (const auto& lane : lanes_) {
     if (lane->thread.joinable()) lane->thread.join();
   }
 }
 
 void CallStreamThreads::work(Lane& lane, unsigned number) {
-  while (true) {
+  while (!stop_.load(std::memory_order_seq_cst)) {
     lane.state.wait(idle, std::memory_order_acquire);
-    if (lane.state.load(std::memory_order_acquire) == stopped) return;
+    if (lane.state.load(std::memory_order_acquire) == stopped) break;
     handler_(lane.stream, number);
     lane.stream.close();
-    lane.state.store(idle, std::memory_order_release);
-    lane.state.notify_all();
+    lane.state.store(idle, std::memory_order_seq_cst);
     wake_.wake();
   }
+  lane.stream.close();  // one that was given and not begun
+  running_.fetch_sub(1, std::memory_order_release);
+  wake_.wake();
 }
 
 void CallStreamThreads::take(CallStream stream) {
+  if (stop_.load(std::memory_order_relaxed)) return;  // which declines it
   waiting_.push_back(std::move(stream));
   advance();
 }

@@ -40,6 +40,10 @@ class CallStreamThreads {
   void take(CallStream stream);
   /// Gives those that wait to threads that are done. Cheap if there are none. To be called once a turn.
   void advance();
+  /// Declines the calls that wait. Handlers that run go on, and no other is called any more. Does not wait.
+  void stop();
+  /// After stop(): whether the last handler has returned, which the endpoint's thread is woken for.
+  [[nodiscard]] bool ended() const { return running_.load(std::memory_order_acquire) == 0; }
 
  private:
   enum State : std::uint32_t { idle, busy, stopped };
@@ -56,6 +60,8 @@ class CallStreamThreads {
   transport::WakeUp& wake_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::deque<CallStream> waiting_;
+  std::atomic<bool> stop_{false};
+  std::atomic<unsigned> running_{0};  ///< threads that may call the handler
 };
 
 }  // namespace warpline::rpc
