@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """l3forward on captures, where every frame that leaves can be foretold, and on route files that are wrong."""
 
+import ipaddress
 import struct
 import unittest
 
 from support import frames, pcap, pcapng
-from support.case import Case
+from support.case import Case, needs_vnic
 
 HOST = frames.mac("02:00:00:00:00:09")
 HOST_V4, ROUTER_V4 = "10.0.0.9", "10.0.0.1"
@@ -134,6 +135,26 @@ class WrongInput(Case):
             "l3forward", "--port", "net_null0", "--port", "net_null1", "--address", "10.0.0.1/24,10.0.0.2/24"
         )
         self.assert_one_line_error(outcome, 2, "10.0.0.0/24 is on two ports")
+
+
+@needs_vnic
+class BehindAFilter(Case):
+    def test_solicitations_pass_the_filter_of_a_port_that_is_not_promiscuous(self):
+        """RFC 4861, 7.2.1: a node joins the solicited-node group of each of its addresses (RFC 2464, 7: its MAC address)."""
+        source, group = "fd00:1::9", "ff02::1:ff00:1"
+        message = struct.pack("!BBHI", 135, 0, 0, 0) + ipaddress.ip_address("fd00:1::1").packed + b"\1\1" + HOST
+        message = frames.with_checksum(source, group, frames.ICMPV6, message, 2)
+        packet = frames.ip(source, group, frames.ICMPV6, message, ttl=255)
+        question = frames.ethernet(frames.mac("33:33:ff:00:00:01"), HOST, frames.ETHERTYPE_IPV6, packet)
+        asked = pcap.write(self.scratch.path / "asked.pcap", [question])
+        report = self.report_of(
+            self.warpline(
+                *("l3forward", "--port", f"net_vnic0,wire=source,pcap={asked}", "--address", "fd00:1::1/64"),
+                *("--promiscuous", "off", "--packets", 100, "--seconds", 20, "--no-hugepages", "--json"),
+            )
+        )
+        self.assertGreaterEqual(report["routing"]["replies"], 100)
+        self.assertEqual(report["refused_offloads"], [])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include <rte_ether.h>
 
 #include "warpline/machine/ordinary_scheduling.h"
+#include "warpline/packet/listener.h"
 #include "warpline/port/removal_watch.h"
 #include "warpline/port/vnic.h"
 #include "warpline/runtime/dpdk_log.h"
@@ -72,6 +73,7 @@ Result<Port> Port::open(const std::string& text) {
   Port port(id);
   const auto [first, last] = spec.arguments.equal_range("tx_pcap");
   for (auto output = first; output != last; ++output) port.unused_outputs_.push_back(output->second);
+  port.writes_files_ = first != last;
   return port;
 }
 
@@ -107,6 +109,7 @@ Port& Port::operator=(Port&& other) noexcept {
   device_ = other.device_;
   node_ = other.node_;
   started_ = std::exchange(other.started_, false);
+  writes_files_ = other.writes_files_;
   settings_ = std::move(other.settings_);
   tx_free_wish_ = other.tx_free_wish_;
   queues_ = other.queues_;
@@ -159,7 +162,34 @@ Result<void> Port::start() {
   if (problem != 0 && settings_.promiscuous && !settings_.spec.empty()) {
     setup_.refused.push_back(fmt::format("promiscuous: {}", rte_strerror(-problem)));
   }
+  join_groups(settings_.promiscuous && problem == 0);
   return {};
+}
+
+/// Lets frames to the groups of the port's IPv6 addresses in, as neighbour solicitations and listener queries are
+/// (RFC 4861, 7.2.1; RFC 4291, 2.8): not only where the port is promiscuous, which a host may grant a virtual function
+/// and yet not act upon. IPv4 needs no group: ARP is broadcast.
+void Port::join_groups(bool promiscuous) {
+  std::vector<rte_ether_addr> groups;
+  const auto join = [&groups](const Ipv6Address& group) {
+    const MacAddress mac = packet::group_mac(group);
+    rte_ether_addr address{};
+    std::memcpy(address.addr_bytes, mac.bytes.data(), mac.bytes.size());
+    const auto same = [&](const rte_ether_addr& other) { return rte_is_same_ether_addr(&other, &address) != 0; };
+    if (std::ranges::none_of(groups, same)) groups.push_back(address);
+  };
+  for (const InterfaceAddress& own : settings_.addresses) {
+    const auto* const v6 = std::get_if<Ipv6Address>(&own.address);
+    if (v6 == nullptr) continue;
+    join(packet::all_nodes());
+    join(packet::solicited_node(*v6));
+  }
+  if (groups.empty()) return;
+  const int listed = rte_eth_dev_set_mc_addr_list(id_, groups.data(), static_cast<std::uint32_t>(groups.size()));
+  if (listed == 0 || promiscuous || rte_eth_allmulticast_enable(id_) == 0 || settings_.spec.empty()) return;
+  setup_.refused.push_back(
+      fmt::format("multicast groups: {}: if the device filters, no neighbour finds the port's IPv6 addresses",
+                  rte_strerror(-listed)));
 }
 
 void Port::stop() {

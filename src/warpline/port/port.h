@@ -104,7 +104,8 @@ class Port {
   [[nodiscard]] const std::string& driver() const { return driver_; }  ///< DPDK's name of it, such as "net_ice"
   /// NUMA node, or kAnyNode.
   [[nodiscard]] int node() const { return node_; }
-  [[nodiscard]] MacAddress mac() const;  ///< its own address, asked of the device
+  [[nodiscard]] MacAddress mac() const;                              ///< its own address, asked of the device
+  [[nodiscard]] bool writes_files() const { return writes_files_; }  ///< what is sent is on no link
   /// Valid after configure().
   [[nodiscard]] const PortSetup& setup() const { return setup_; }
   /// What was configured, with rings as long as the device may make them. Valid after configure().
@@ -120,6 +121,7 @@ class Port {
   void close();
   [[nodiscard]] Result<void> spread(const rte_eth_dev_info& info, rte_eth_conf& device);
   [[nodiscard]] Result<void> set_mtu();
+  void join_groups(bool promiscuous);
   [[nodiscard]] Result<void> choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools);
   void unmap();
 
@@ -131,6 +133,7 @@ class Port {
   rte_device* device_ = nullptr;
   int node_ = -1;
   bool started_ = false;
+  bool writes_files_ = false;
   PortSettings settings_;
   std::optional<std::uint16_t> tx_free_wish_;  ///< where the settings say nothing
   PortQueues queues_;

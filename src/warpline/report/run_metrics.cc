@@ -131,9 +131,16 @@ void add(Snapshot& snapshot, std::span<const std::unique_ptr<datapath::QueuePath
     const auto port = std::ranges::find(ports, at.port, &port::Port::id);
     return {{"port", port == ports.end() ? "" : port->name()}, {"queue", fmt::format("{}", at.queue)}};
   };
+  const auto same = [](const port::PortQueue& a, const port::PortQueue& b) {
+    return a.port == b.port && a.queue == b.queue;
+  };
   for (const auto& path : paths) {
     received.with(path->received.packets.get(), labels(path->rx));
-    transmitted.with(path->sent.packets.get(), labels(path->tx));
+    // Answers of the receiving port's address are sent by a queue of that port.
+    const std::uint64_t sent = path->sent.packets.get();
+    const std::uint64_t replies = same(path->reply, path->tx) ? 0 : std::min(sent, path->sent.replies.get());
+    transmitted.with(sent - replies, labels(path->tx));
+    if (path->responder && !same(path->reply, path->tx)) transmitted.with(replies, labels(path->reply));
   }
 }
 

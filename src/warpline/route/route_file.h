@@ -18,6 +18,7 @@ namespace warpline::route {
 ///
 ///     10.1.0.0/16 via 10.0.0.2            # the port is the one on whose link the gateway is
 ///     fd00:2::/64 via fe80::1 port 1      # needed where the gateway is link-local
+///     10.2.0.0/16 via 192.0.2.1 port 0 onlink   # a gateway that no prefix of the port covers
 ///     192.168.7.0/24 port 0               # on the link of that port
 ///     flow 10.0.0.1 10.1.0.9 udp 4000 53 via 10.0.0.2
 ///
