@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "warpline/base/result.h"
+#include "warpline/base/units.h"
 
 struct CUstream_st;
 struct CUevent_st;
@@ -28,8 +29,14 @@ class CudaStream {
   [[nodiscard]] CUstream_st* get() const { return stream_.get(); }
   /// Never waits.
   [[nodiscard]] State query() const;
-  /// Waits until idle. The environment error of whatever failed, here or earlier on this GPU.
-  [[nodiscard]] Result<void> wait() const;
+  /// A kernel of ours that takes longer hangs.
+  static constexpr Nanos kTimeout{30'000'000'000};
+
+  /// Waits until idle, at most for `timeout`, then abandons the GPUs. The environment error of whatever failed, here or
+  /// earlier on this GPU.
+  [[nodiscard]] Result<void> wait(Nanos timeout = kTimeout) const { return wait_for(stream_.get(), timeout); }
+  /// The same for a cudaStream_t that somebody else owns; null: the default stream.
+  [[nodiscard]] static Result<void> wait_for(CUstream_st* stream, Nanos timeout = kTimeout);
   /// Why query() said failed; nothing when it did not.
   [[nodiscard]] std::optional<Error> failure() const;
 

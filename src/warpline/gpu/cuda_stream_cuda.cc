@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <thread>
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "warpline/base/time/clock.h"
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
@@ -42,11 +45,16 @@ CudaStream::State CudaStream::query() const {
   return code == cudaSuccess ? State::idle : code == cudaErrorNotReady ? State::busy : State::failed;
 }
 
-Result<void> CudaStream::wait() const {
-  if (const cudaError_t code = cudaStreamSynchronize(stream_.get()); code != cudaSuccess) {
-    return cuda_error("work on the GPU", code);
+Result<void> CudaStream::wait_for(CUstream_st* stream, Nanos timeout) {
+  for (const std::uint64_t begin = ticks_now();; std::this_thread::yield()) {
+    const cudaError_t code = cudaStreamQuery(stream);
+    if (code == cudaSuccess) return {};
+    if (code != cudaErrorNotReady) return cuda_error("work on the GPU", code);
+    if (!gpus_abandoned() && ticks_now() - begin < nanos_to_ticks(timeout)) continue;
+    abandon_gpus();
+    return environment_error("work on the GPU", fmt::format("it was not done within {} ms", timeout.value / 1'000'000),
+                             "run `warpline doctor`; other programs may keep the GPU busy");
   }
-  return {};
 }
 
 std::optional<Error> CudaStream::failure() const {

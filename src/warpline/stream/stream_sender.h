@@ -50,7 +50,7 @@ class StreamSender {
   void close(ConnectionId connection);
   /// Gives a connection a `timeout` of its own, from now on, in place of SenderSettings::user_timeout (R2 of RFC 9293,
   /// 3.8.3); kNeverGivesUp: none. One that is opening has SenderSettings::connect_timeout until it is open. False, and
-  /// nothing done, if its name is void or the timeout is not positive.
+  /// nothing done, if it has ended, its name is void, or the timeout is not positive.
   bool set_user_timeout(ConnectionId connection, Nanos timeout, Nanos now);
   /// Has all connections send by way of the station `next_hop` from now on.
   void set_next_hop(const MacAddress& next_hop);

@@ -12,6 +12,7 @@
 #include "warpline/base/units.h"
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
+#include "warpline/gpu/gpu_place.h"
 #include "warpline/gpu/kernel_launch.h"
 #include "warpline/gpu/memory/device_buffer.h"
 #include "warpline/gpu/memory/host_registration.h"
@@ -55,6 +56,7 @@ class GpuStreamLane final : public stream::SegmentLane {
     std::unique_ptr<GpuStreamLane> lane(new GpuStreamLane(std::move(parts), setup, std::move(shared), std::move(own),
                                                           std::move(views), std::move(rings), std::move(queues),
                                                           std::move(stream)));
+    WARPLINE_TRY(lane->place_, gpu::GpuPlace::claim(setup.gpu, lane->launch_, 1));
     return std::unique_ptr<SegmentLane>(std::move(lane));
   }
   ~GpuStreamLane() override { stop(kPatience); }
@@ -146,6 +148,7 @@ class GpuStreamLane final : public stream::SegmentLane {
   Queues queues_;
   gpu::CudaStream stream_;
   gpu::KernelLaunch launch_;
+  std::optional<gpu::GpuPlace> place_;
   bool started_ = false;
   bool bound_ = false;    ///< the receiver's thread uses the GPU
   bool refused_ = false;  ///< CUDA took no launch

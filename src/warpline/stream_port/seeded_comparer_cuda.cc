@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "warpline/base/units.h"
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
+#include "warpline/gpu/gpu_place.h"
 #include "warpline/gpu/kernel_launch.h"
 #include "warpline/gpu/memory/device_buffer.h"
 #include "warpline/gpu/memory/pinned_buffer.h"
@@ -38,6 +40,8 @@ class GpuComparer final : public SeededComparer {
     WARPLINE_CHECK(stream.wait());
     std::unique_ptr<GpuComparer> made(
         new GpuComparer(gpu, payload.mixed_seed(), std::move(shared), std::move(on_gpu), std::move(stream)));
+    // It is launched again and again, and may not wait for a lane that stays.
+    WARPLINE_TRY(made->place_, gpu::GpuPlace::claim(gpu, made->launch_, 1));
     // The first launch takes what no later one does: code is loaded, which waits for kernels that stay.
     made->submit({});
     WARPLINE_CHECK(made->stream_.wait());
@@ -65,7 +69,13 @@ class GpuComparer final : public SeededComparer {
                              "run `warpline doctor`");
   }
 
+  /// Waits for the launch in flight; a GPU that hangs is abandoned, and its memory with it.
+  ~GpuComparer() override {
+    if (!gpu::gpus_abandoned()) static_cast<void>(stream_.wait(kPatience));
+  }
+
  private:
+  static constexpr Nanos kPatience{5'000'000'000};
   static constexpr std::size_t kEndedBytes = 256;  ///< of the word that CTAs count themselves in, ahead of the table
 
   GpuComparer(int gpu, std::uint64_t seed, gpu::PinnedBuffer shared_memory, gpu::DeviceBuffer on_gpu,
@@ -86,6 +96,7 @@ class GpuComparer final : public SeededComparer {
   gpu::DeviceBuffer on_gpu_;
   gpu::CudaStream stream_;
   gpu::KernelLaunch launch_;
+  std::optional<gpu::GpuPlace> place_;
   std::uint64_t launched_ = 0;
   bool bound_ = false;    ///< the calling thread uses the GPU
   bool refused_ = false;  ///< CUDA took no launch

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "warpline/gpu/cuda_error.h"
+#include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/memory/device_buffer.h"
 
@@ -43,9 +44,7 @@ Result<DeviceBuffer> DeviceBuffer::create(Bytes size, Bytes alignment) {
   if (const cudaError_t problem = cudaMemset(buffer.data(), 0, size.value); problem != cudaSuccess) {
     return cuda_error(what, problem);
   }
-  if (const cudaError_t problem = cudaStreamSynchronize(nullptr); problem != cudaSuccess) {
-    return cuda_error(what, problem);
-  }
+  WARPLINE_CHECK(CudaStream::wait_for(nullptr));
   return buffer;
 }
 

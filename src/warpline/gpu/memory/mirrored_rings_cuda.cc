@@ -8,6 +8,7 @@
 
 #include "warpline/base/units.h"
 #include "warpline/gpu/cuda_error.h"
+#include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/driver_call.h"
 #include "warpline/gpu/memory/mirrored_rings.h"
@@ -107,7 +108,7 @@ Result<MirroredRings> MirroredRings::create(int gpu, std::uint32_t count, std::s
   if (const cudaError_t code = cudaMemset(mapping->begin(), 0, mapping->total()); code != cudaSuccess) {
     return cuda_error(what, code);
   }
-  if (const cudaError_t code = cudaStreamSynchronize(nullptr); code != cudaSuccess) return cuda_error(what, code);
+  WARPLINE_CHECK(CudaStream::wait_for(nullptr));
   return MirroredRings(std::move(mapping));
 }
 

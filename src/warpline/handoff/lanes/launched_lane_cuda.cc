@@ -72,7 +72,7 @@ class Lane final : public LaunchedLane {
 
   [[nodiscard]] std::optional<Error> failure() const override { return failure_; }
 
-  /// Waits for the launches that are under way.
+  /// Waits for the launches in flight; a GPU that hangs is abandoned.
   void stop() override {
     stopped_ = true;
     if (!gpu::gpus_abandoned()) (void)stream_.wait();

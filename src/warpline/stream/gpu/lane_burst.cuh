@@ -5,6 +5,7 @@
 
 #include <cuda/atomic>
 
+#include "warpline/base/device/alias_fence.h"
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/stream/gpu/copy_by_warp.cuh"
 #include "warpline/stream/gpu/stream_lanes.h"
@@ -92,6 +93,7 @@ class LaneBurstWork {
     carry_out_orders(tell);
     read_frames(mine, right);
     place_bytes();
+    fence_aliases();  // rings are mapped twice, and read by either address
     __threadfence();
     __syncthreads();
     publish_reach();

@@ -62,6 +62,7 @@ class QueueRoundWork : private LaneBurstWork {
     if (i >= in_hand && i < count_) mine = slot_.segments[i];
     read_frames(mine, (marks & kRightMark) != 0 ? 1U << i % 32 : 0);
     place_bytes();
+    fence_aliases();  // rings are mapped twice, and read by either address
     __threadfence();
     __syncthreads();
     publish_reach();

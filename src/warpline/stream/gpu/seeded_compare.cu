@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "warpline/base/device/alias_fence.h"
 #include "warpline/stream/gpu/copy_by_warp.cuh"
 #include "warpline/stream/gpu/seeded_compare.h"
 #include "warpline/stream/seeded_places.h"
@@ -21,6 +22,7 @@ __global__ void __launch_bounds__(kCompareThreads)
   const std::uint64_t warps = std::uint64_t{gridDim.x} * (blockDim.x / kWarp);
   std::uint64_t next = std::uint64_t{blockIdx.x} * (blockDim.x / kWarp) + threadIdx.x / kWarp;
   unsigned wrong = 0;
+  fence_aliases();           // lanes that stay write rings by either address
   std::uint64_t before = 0;  // parts of the pieces before this one
   for (std::uint32_t i = 0; i < count; ++i) {
     const SeededPiece piece = pieces[i];

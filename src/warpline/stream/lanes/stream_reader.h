@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "warpline/base/device/alias_fence.h"
 #include "warpline/base/host_device.h"
 #include "warpline/stream/lanes/stream_board.h"
 
@@ -48,7 +49,9 @@ class StreamReader {
   [[nodiscard]] WARPLINE_HD ConnectionId connection() const { return {place_, generation_}; }
   /// Returns how far the stream has come. What is told is there to be read, from the first byte not yet released on.
   [[nodiscard]] WARPLINE_HD StreamReach reach() const {
-    return StreamPlace::reach_of(load_acquire(&board_.places[place_].reach));
+    const StreamReach reach = StreamPlace::reach_of(load_acquire(&board_.places[place_].reach));
+    fence_aliases();  // the lane may have written the bytes by the ring's other address
+    return reach;
   }
   /// Returns how many bytes of the stream have been released.
   [[nodiscard]] WARPLINE_HD std::uint64_t released() const { return released_; }

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "warpline/base/units.h"
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
+#include "warpline/gpu/gpu_place.h"
 #include "warpline/gpu/kernel_launch.h"
 #include "warpline/gpu/memory/device_buffer.h"
 #include "warpline/gpu/memory/pinned_buffer.h"
@@ -70,6 +72,9 @@ class GpuPayloadLane final : public PayloadLane {
     WARPLINE_CHECK(stream.wait());
     std::unique_ptr<GpuPayloadLane> made(new GpuPayloadLane(shape, gpu, payload.mixed_seed(), std::move(rings),
                                                             std::move(orders), std::move(own), std::move(stream)));
+    // Both are launched again and again: neither may wait for a kernel that stays.
+    WARPLINE_TRY(made->make_place_, gpu::GpuPlace::claim(gpu, made->make_, 1));
+    WARPLINE_TRY(made->fill_place_, gpu::GpuPlace::claim(gpu, made->fill_, 1));
     // The first launches take what no later ones do: code is loaded.
     if (!made->make_(made->stream_) || !made->fill_(made->stream_)) return made->gave_up();
     WARPLINE_CHECK(made->stream_.wait());
@@ -104,9 +109,14 @@ class GpuPayloadLane final : public PayloadLane {
     if (refused_) return gave_up();
     return stream_.failure();
   }
-  void stop() override { static_cast<void>(stream_.wait()); }
+  /// Waits for the batches in flight; a GPU that hangs is abandoned.
+  void stop() override {
+    if (!gpu::gpus_abandoned()) static_cast<void>(stream_.wait(kPatience));
+  }
 
  private:
+  static constexpr Nanos kPatience{5'000'000'000};
+
   GpuPayloadLane(const stream::PayloadShape& shape, int gpu, std::uint64_t seed, GpuRings rings, OrderMemory orders,
                  gpu::DeviceBuffer own, gpu::CudaStream stream)
       : shape_(shape),
@@ -136,6 +146,8 @@ class GpuPayloadLane final : public PayloadLane {
   gpu::CudaStream stream_;
   gpu::KernelLaunch make_;
   gpu::KernelLaunch fill_;
+  std::optional<gpu::GpuPlace> make_place_;
+  std::optional<gpu::GpuPlace> fill_place_;
   std::uint64_t submitted_ = 0;
   bool bound_ = false;    ///< the sender's thread uses the GPU
   bool refused_ = false;  ///< CUDA took no launch

@@ -73,6 +73,10 @@ void CongestionWindow::reduce() {
   begin_ = 0;
 }
 
+void CongestionWindow::on_lost_syn() {
+  if (!fixed_) set(segment_);
+}
+
 void CongestionWindow::on_loss() {
   if (fixed_) return;
   reduce();
@@ -82,6 +86,8 @@ void CongestionWindow::on_loss() {
 void CongestionWindow::on_timeout(bool first) {
   if (fixed_) return;
   if (first) reduce();
+  largest_ = 0;  // RFC 9438, 4.8: the plateau is where the next congestion avoidance begins
+  begin_ = 0;
   set(segment_);
 }
 

@@ -22,6 +22,8 @@ class CongestionWindow {
 
   /// Enters that so many bytes arrived, outside of recovery, while the window was what kept the sender from more.
   void on_acknowledged(std::uint64_t bytes, Nanos now, Nanos round_trip);
+  /// Enters that the SYN or its answer was sent again: the window is one segment (RFC 5681, 3.1).
+  void on_lost_syn();
   /// Enters a loss, once a recovery.
   void on_loss();
   /// Enters a timeout; `first` of its segment, not another one of the same.

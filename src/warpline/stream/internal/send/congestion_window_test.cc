@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace warpline::stream {
@@ -68,6 +69,38 @@ TEST(CongestionWindow, BeginsAnewAfterATimeout) {
   for (int i = 0; i < 20; ++i) window.on_acknowledged(window.bytes(), Nanos{1}, kRoundTrip);
   EXPECT_GE(window.bytes(), 448'000U);  // the threshold is of the first
   EXPECT_LT(window.bytes(), 500'000U);
+}
+
+/// RFC 9438, 4.8: in the first congestion avoidance behind a timeout K is 0 and W_max is the window at its beginning,
+/// 224 segments here. W_cubic(t) is 224 + 0.4 t^3; Reno's estimate grows by 9/17 segment per round trip of 100 ms (4.3)
+/// and is larger until 3.6 s.
+TEST(CongestionWindow, GrowsFromAPlateauOfItsOwnAfterATimeout) {
+  for (const bool twice : {false, true}) {
+    CongestionWindow window(CongestionKind::cubic, kMss, kLargest);
+    Nanos now{1};
+    for (int i = 0; i < 5; ++i) window.on_acknowledged(window.bytes(), now, kRoundTrip);
+    ASSERT_EQ(window.bytes(), 320'000U);
+    window.on_timeout(true);
+    if (twice) window.on_timeout(false);
+    while (window.in_slow_start()) {
+      window.on_acknowledged(std::min<std::uint64_t>(window.bytes(), 224'000 - window.bytes()), now, kRoundTrip);
+    }
+    ASSERT_EQ(window.bytes(), 224'000U);
+    for (int second = 1; second <= 3; ++second) {
+      EXPECT_NEAR(static_cast<double>(after(window, now, 1)), 224'000 + second * 10 * 1000 * 9.0 / 17, 1000) << second;
+    }
+    EXPECT_NEAR(static_cast<double>(after(window, now, 3)), 224'000 + 0.4 * 216 * 1000, 6000);  // 6 s
+  }
+}
+
+TEST(CongestionWindow, IsOneSegmentIfTheSynWasLost) {
+  CongestionWindow window(CongestionKind::cubic, kMss, kLargest);
+  window.on_lost_syn();
+  EXPECT_EQ(window.bytes(), kMss);  // RFC 5681, 3.1
+  EXPECT_TRUE(window.in_slow_start());
+  CongestionWindow fixed(CongestionKind::fixed, kMss, kLargest);
+  fixed.on_lost_syn();
+  EXPECT_EQ(fixed.bytes(), kLargest);
 }
 
 TEST(CongestionWindow, GoesBackToTheBeginningWhenIdle) {

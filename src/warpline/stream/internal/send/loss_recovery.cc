@@ -34,7 +34,7 @@ void SenderCore::take_acknowledgement(SendConnection& connection, const SegmentR
     want_event(connection);
   }
   if (connection.selective && header.block_count != 0) take_blocks(connection, segment, header, delivery, now);
-  measure(connection, segment, delivery, now);
+  measure(connection, segment, delivery, moved != 0, now);
   conclude_tail_probe(connection, delivery);
   const Recovery recovering = connection.recovery;
   if (recovering != Recovery::none && acknowledged >= connection.recovery_end) {
@@ -72,6 +72,7 @@ void SenderCore::note_delivered(SendConnection& connection, const SentSegment& s
                                 Delivery& delivery, Nanos now) const {
   if (segment.fate == SegmentFate::stored) return;
   delivery.bytes += segment.length;
+  if (segment.again || segment.fate == SegmentFate::lost) delivery.ambiguous = true;
   const std::int64_t round_trip = std::max<std::int64_t>(now.value - segment.sent_at, 1);
   if (!segment.again) {
     if (delivery.round_trip.value == 0) delivery.round_trip = Nanos{round_trip};
@@ -138,16 +139,18 @@ void SenderCore::take_blocks(SendConnection& connection, const SegmentReading& s
   connection.reordering_persist = kReorderingPersistence;
 }
 
-/// RFC 6298, section 3: a segment that was sent again tells nothing; its timestamp does, in milliseconds (RFC 7323, 4).
+/// RFC 6298, section 3: an acknowledgement that may come from a retransmission gives no sample, since the time of any
+/// segment that it covers may contain the wait for that. Its timestamp does if SND.UNA advances, in milliseconds (RFC
+/// 7323, 4.1).
 void SenderCore::measure(SendConnection& connection, const SegmentReading& segment, const Delivery& delivery,
-                         Nanos now) {
+                         bool advances, Nanos now) {
   constexpr std::uint32_t kMinute = 60'000;
   if (delivery.told_duplicate) counters_.duplicates_told.add(1);
   if (delivery.bytes == 0) return;
-  if (delivery.round_trip.value != 0) {
+  if (delivery.round_trip.value != 0 && !delivery.ambiguous) {
     connection.round_trip.sample(delivery.round_trip);
     counters_.round_trips.record(static_cast<std::uint64_t>(delivery.round_trip.value));
-  } else if (connection.timestamps && segment.timestamp_echo != 0) {
+  } else if (advances && connection.timestamps && segment.timestamp_echo != 0) {
     const std::uint32_t elapsed = timestamp_at(now) - segment.timestamp_echo;
     if (elapsed < kMinute) connection.round_trip.sample(Nanos{std::int64_t{elapsed} * 1'000'000 + 1});
   }

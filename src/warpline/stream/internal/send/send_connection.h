@@ -49,6 +49,7 @@ struct SendConnection {
   bool closing = false;         ///< nothing is offered any more
   bool fin_sent = false;
   bool fin_acknowledged = false;
+  bool syn_lost = false;        ///< our SYN, or the answer to it, was sent again
   bool peer_ended = false;      ///< the peer's FIN arrived
   bool peer_was_first = false;  ///< it arrived before ours was sent
   bool window_limited = false;  ///< when it last sent, congestion control kept it from more

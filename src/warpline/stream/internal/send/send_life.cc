@@ -5,6 +5,7 @@
 
 #include "warpline/base/secrets/siphash.h"
 #include "warpline/stream/internal/address_words.h"
+#include "warpline/stream/internal/host_address.h"
 #include "warpline/stream/internal/send/sender_core.h"
 
 namespace warpline::stream {
@@ -83,7 +84,7 @@ std::optional<ConnectionId> SenderCore::connect(const SocketAddress& peer, const
                                                 std::uint16_t port) {
   if (peer.address.index() != settings_.address.index() || table_.size() == table_.capacity()) return std::nullopt;
   const std::optional<ConnectionKey> ends = free_ends(peer, port);
-  if (!ends) return std::nullopt;
+  if (!ends || !is_another_host(*ends)) return std::nullopt;
   SendConnection* const connection = table_.add(*ends);
   if (connection == nullptr) return std::nullopt;
   const std::uint32_t index = table_.index_of(*connection);
@@ -126,7 +127,7 @@ void SenderCore::close(ConnectionId id) {
 
 bool SenderCore::set_user_timeout(ConnectionId id, Nanos timeout, Nanos now) {
   SendConnection* const connection = named(id);
-  if (connection == nullptr || timeout.value <= 0) return false;
+  if (connection == nullptr || connection->phase == Phase::over || timeout.value <= 0) return false;
   connection->user_timeout = timeout;
   if (connection->retransmit_at == kNever) return true;
   connection->retransmit_at =
@@ -180,10 +181,12 @@ std::optional<SendView> SenderCore::view(ConnectionId id) const {
                   c.round_trip.smoothed()};
 }
 
-/// RFC 6298, 2 and 5.5.
+/// RFC 6298, 2, 5.5 and 5.7.
 Nanos SenderCore::timeout_of(const SendConnection& connection) const {
   constexpr Nanos kGranularity = kSenderTick;
+  constexpr Nanos kAfterLostSyn{3'000'000'000};  // RFC 6298, 5.7
   Nanos timeout = settings_.first_timeout;
+  if (connection.syn_lost) timeout = std::max(timeout, kAfterLostSyn);
   if (connection.round_trip.known()) {
     timeout =
         std::clamp(connection.round_trip.timeout(kGranularity), settings_.smallest_timeout, settings_.largest_timeout);
@@ -304,6 +307,11 @@ void SenderCore::establish(SendConnection& connection, Nanos now) {
   connection.phase = Phase::open;
   connection.state = SendState::open;
   connection.wants_syn = false;
+  if (connection.attempts != 0) {
+    connection.syn_lost = true;
+    connection.congestion.on_lost_syn();
+    connection.attempts = 0;
+  }
   connection.retransmit_at = kNever;
   connection.progress_at = now;
   connection.heard_at = now;
@@ -342,6 +350,10 @@ void SenderCore::end_by(SendConnection& connection, SendState state) {
     return;
   }
   forget_timer(connection);
+  connection.retransmit_at = kNever;
+  connection.tail_probe_at = kNever;
+  connection.reordering_at = kNever;
+  connection.expire_at = kNever;
   if (connection.fin_acknowledged) --lingering_;
   table_.unlink(connection);
   connection.phase = Phase::over;

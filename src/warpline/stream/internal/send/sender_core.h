@@ -56,6 +56,7 @@ class SenderCore {
   struct Delivery {
     std::uint64_t bytes = 0;      ///< that were not known to have arrived
     Nanos round_trip{};           ///< of the oldest segment that was sent once; 0: there is none
+    bool ambiguous = false;       ///< some of it was sent again, or had been taken for lost
     bool told_duplicate = false;  ///< it told of bytes that came twice (RFC 2883)
   };
 
@@ -67,6 +68,9 @@ class SenderCore {
   [[nodiscard]] Disposition take_in_sequence(SendConnection& connection, const SegmentReading& segment,
                                              const PeerHeader& header, Nanos now);
   [[nodiscard]] Disposition take_content(SendConnection& connection, const SegmentReading& segment);
+  [[nodiscard]] Disposition take_crossed_syn(SendConnection& connection, const SegmentReading& segment,
+                                             const PeerHeader& header, Nanos now);
+  void refuse(const SendConnection& connection, const SegmentReading& segment, Nanos now);
   [[nodiscard]] bool finish_crossed_handshake(SendConnection& connection, const SegmentReading& segment, Nanos now);
   void agree(SendConnection& connection, const SegmentReading& segment, const PeerHeader& header);
   void update_window(SendConnection& connection, const SegmentReading& segment, const PeerHeader& header,
@@ -79,7 +83,8 @@ class SenderCore {
                       Delivery& delivery, Nanos now) const;
   void take_blocks(SendConnection& connection, const SegmentReading& segment, const PeerHeader& header,
                    Delivery& delivery, Nanos now) const;
-  void measure(SendConnection& connection, const SegmentReading& segment, const Delivery& delivery, Nanos now);
+  void measure(SendConnection& connection, const SegmentReading& segment, const Delivery& delivery, bool advances,
+               Nanos now);
   void count_duplicate(SendConnection& connection);
   void conclude_tail_probe(SendConnection& connection, const Delivery& delivery);
   [[nodiscard]] Nanos reordering_window(const SendConnection& connection) const;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "warpline/packet/headers/ethernet.h"
+#include "warpline/stream/internal/host_address.h"
 #include "warpline/stream/internal/send/sender_core.h"
 
 namespace warpline::stream {
@@ -30,8 +31,9 @@ Disposition SenderCore::take(FrameRef frame, bool checksums_are_right, Nanos now
   const SegmentReading segment = read_segment_with(
       frame, checksums_are_right, [&header](const packet::TcpView& tcp) { header = read_peer_header(tcp); });
   if (segment.disposition != Disposition::stored) return segment.disposition;
+  if (!is_another_host(segment.key)) return Disposition::unrelated;
   const bool for_us = segment.key.local[0] == station_.local[0] && segment.key.local[1] == station_.local[1];
-  if (!for_us || is_ipv4(segment.key.remote) != is_ipv4(segment.key.local)) return Disposition::unrelated;
+  if (!for_us) return Disposition::unrelated;
   SendConnection* const connection = table_.find(segment.key);
   if (connection == nullptr) {
     if ((segment.flags & packet::kTcpRst) == 0) reset_stranger(segment, frame, now);
@@ -40,13 +42,9 @@ Disposition SenderCore::take(FrameRef frame, bool checksums_are_right, Nanos now
   if (connection->phase == Phase::syn_sent) return take_answer(*connection, segment, header, now);
   if ((segment.flags & packet::kTcpRst) != 0) return take_reset(*connection, segment, now);
   if ((segment.flags & packet::kTcpSyn) != 0) {
-    // The peer's SYN again, of a handshake that crossed ours, or whose end it has not heard of (RFC 5961, section 4).
-    if (connection->phase == Phase::syn_received) {
-      connection->wants_syn = true;
-      want_turn(*connection);
-    } else {
-      challenge(*connection, now);
-    }
+    if (connection->phase == Phase::syn_received) return take_crossed_syn(*connection, segment, header, now);
+    // The peer has not received the end of the handshake, or sent something blind (RFC 5961, section 4).
+    challenge(*connection, now);
     return Disposition::blind_reset;
   }
   return take_in_sequence(*connection, segment, header, now);
@@ -57,10 +55,7 @@ Disposition SenderCore::take_answer(SendConnection& connection, const SegmentRea
                                     Nanos now) {
   const bool ack = (segment.flags & packet::kTcpAck) != 0;
   if (ack && segment.acknowledgement != connection.initial + 1) {
-    if ((segment.flags & packet::kTcpRst) == 0 && strangers_.may_answer(now)) {
-      const Reply answer = reset_of(segment, connection.peer_mac, settings_.mac);
-      if (!strangers_.push(answer)) counters_.refused_replies.add(1);
-    }
+    if ((segment.flags & packet::kTcpRst) == 0) refuse(connection, segment, now);
     return Disposition::wrong_acknowledgement;
   }
   if ((segment.flags & packet::kTcpRst) != 0) {
@@ -71,19 +66,36 @@ Disposition SenderCore::take_answer(SendConnection& connection, const SegmentRea
   }
   if ((segment.flags & packet::kTcpSyn) == 0) return Disposition::no_acknowledgement;
   agree(connection, segment, header);
+  update_window(connection, segment, header, 0);
   if (ack) {
-    update_window(connection, segment, header, 0);
     establish(connection, now);
-    if (!connection.round_trip.known() && connection.attempts == 0) {
-      connection.round_trip.sample(Nanos{now.value - connection.sent_at.value});
-    }
-    connection.attempts = 0;
+    if (!connection.syn_lost) connection.round_trip.sample(Nanos{now.value - connection.sent_at.value});
   } else {
     connection.phase = Phase::syn_received;
     connection.wants_syn = true;
     want_turn(connection);
   }
   return Disposition::handled;
+}
+
+/// The peer's SYN once more, when it crossed ours: RFC 9293, 3.5, figure 8. Its SYN,ACK ends the handshake.
+Disposition SenderCore::take_crossed_syn(SendConnection& connection, const SegmentReading& segment,
+                                         const PeerHeader& header, Nanos now) {
+  const bool same = segment.sequence + 1 == connection.receive_next;
+  if (same && (segment.flags & packet::kTcpAck) != 0) {
+    if (!finish_crossed_handshake(connection, segment, now)) return Disposition::wrong_acknowledgement;
+    update_window(connection, segment, header, 0);
+    return Disposition::handled;
+  }
+  connection.wants_syn = true;
+  want_turn(connection);
+  return Disposition::blind_reset;
+}
+
+/// Answers an acknowledgement of what was never sent by a reset of that number (RFC 9293, 3.5.2, group 2).
+void SenderCore::refuse(const SendConnection& connection, const SegmentReading& segment, Nanos now) {
+  if (!strangers_.may_answer(now)) return;
+  if (!strangers_.push(reset_of(segment, connection.peer_mac, settings_.mac))) counters_.refused_replies.add(1);
 }
 
 void SenderCore::agree(SendConnection& connection, const SegmentReading& segment, const PeerHeader& header) {
@@ -169,9 +181,11 @@ Disposition SenderCore::take_in_sequence(SendConnection& connection, const Segme
 }
 
 bool SenderCore::finish_crossed_handshake(SendConnection& connection, const SegmentReading& segment, Nanos now) {
-  if (segment.acknowledgement != connection.initial + 1) return false;
+  if (segment.acknowledgement != connection.initial + 1) {
+    refuse(connection, segment, now);
+    return false;
+  }
   establish(connection, now);
-  connection.attempts = 0;
   return true;
 }
 
