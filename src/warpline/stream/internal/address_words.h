@@ -40,4 +40,18 @@ inline void store_words(const IpAddress& address, std::uint64_t (&words)[2]) {
   return v6;
 }
 
+/// Returns whether the peer's address is one that a host may have: not unspecified, loopback, group, broadcast, or our
+/// own (RFC 9293, 3.9.2.3; RFC 1122, 3.2.1.3).
+[[nodiscard]] inline bool is_another_host(const std::uint64_t (&remote)[2], const std::uint64_t (&local)[2]) {
+  // IPv4 addresses inside IPv6 addresses are for programs (RFC 4291, 2.5.5.2): no frame has them.
+  if (is_ipv4(remote) != is_ipv4(local)) return false;
+  if (remote[0] == local[0] && remote[1] == local[1]) return false;
+  if (is_ipv4(remote)) {
+    const auto first = static_cast<std::uint8_t>(remote[1] >> 24);
+    return first != 0 && first != 127 && first < 224;
+  }
+  const bool unspecified_or_loopback = remote[0] == 0 && remote[1] <= 1;
+  return !unspecified_or_loopback && remote[0] >> 56 != 0xff;
+}
+
 }  // namespace warpline::stream

@@ -5,10 +5,10 @@
 
 #include "warpline/base/time/pacing_wheel.h"
 #include "warpline/base/units.h"
-#include "warpline/stream/internal/never.h"
 #include "warpline/stream/internal/receive_state.h"
 #include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/segment_reading.h"
+#include "warpline/stream/internal/sequence.h"
 #include "warpline/stream/stream_events.h"
 
 namespace warpline::stream {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "warpline/stream/internal/key_places.h"
-#include "warpline/stream/internal/never.h"
 #include "warpline/stream/internal/segment_reading.h"
+#include "warpline/stream/internal/sequence.h"
 
 namespace warpline::stream {
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "warpline/base/host_device.h"
+#include "warpline/base/units.h"
 
 namespace warpline::stream {
 
@@ -23,5 +25,8 @@ namespace warpline::stream {
                                                              std::uint32_t initial) {
   return static_cast<std::int64_t>(near) + serial_distance(sequence_of(near, initial), sequence);
 }
+
+/// The time of an event that is not scheduled: later than any other time.
+inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
 
 }  // namespace warpline::stream

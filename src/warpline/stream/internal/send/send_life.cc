@@ -5,7 +5,6 @@
 
 #include "warpline/base/secrets/siphash.h"
 #include "warpline/stream/internal/address_words.h"
-#include "warpline/stream/internal/host_address.h"
 #include "warpline/stream/internal/send/sender_core.h"
 
 namespace warpline::stream {
@@ -84,7 +83,7 @@ std::optional<ConnectionId> SenderCore::connect(const SocketAddress& peer, const
                                                 std::uint16_t port) {
   if (peer.address.index() != settings_.address.index() || table_.size() == table_.capacity()) return std::nullopt;
   const std::optional<ConnectionKey> ends = free_ends(peer, port);
-  if (!ends || !is_another_host(*ends)) return std::nullopt;
+  if (!ends || !is_another_host(ends->remote, ends->local)) return std::nullopt;
   SendConnection* const connection = table_.add(*ends);
   if (connection == nullptr) return std::nullopt;
   const std::uint32_t index = table_.index_of(*connection);

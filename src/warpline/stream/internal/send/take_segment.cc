@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "warpline/packet/headers/ethernet.h"
-#include "warpline/stream/internal/host_address.h"
+#include "warpline/stream/internal/address_words.h"
 #include "warpline/stream/internal/send/sender_core.h"
 
 namespace warpline::stream {
@@ -31,7 +31,7 @@ Disposition SenderCore::take(FrameRef frame, bool checksums_are_right, Nanos now
   const SegmentReading segment = read_segment_with(
       frame, checksums_are_right, [&header](const packet::TcpView& tcp) { header = read_peer_header(tcp); });
   if (segment.disposition != Disposition::stored) return segment.disposition;
-  if (!is_another_host(segment.key)) return Disposition::unrelated;
+  if (!is_another_host(segment.key.remote, segment.key.local)) return Disposition::unrelated;
   const bool for_us = segment.key.local[0] == station_.local[0] && segment.key.local[1] == station_.local[1];
   if (!for_us) return Disposition::unrelated;
   SendConnection* const connection = table_.find(segment.key);
