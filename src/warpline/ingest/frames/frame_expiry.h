@@ -18,7 +18,8 @@ class FrameExpiry {
  public:
   /// Without a limit if `timeout` is 0.
   FrameExpiry(Nanos timeout, const flow::FramePlan& plan)
-      : limit_(nanos_to_ticks(timeout)), longest_step_(std::max<std::uint64_t>(limit_ / 1024, 1)) {
+      : limit_(nanos_to_ticks(timeout)),
+        longest_step_(std::max<std::uint64_t>(std::min(limit_ / 8, nanos_to_ticks(kLongestStep)), 1)) {
     const std::uint64_t cells = std::uint64_t{plan.streams} * plan.window;
     const std::uint64_t calls = 8 * (cells / flow::FrameCore::kExpiryCells + 1);
     period_ = std::max<std::uint64_t>(limit_ / calls, 1);
@@ -44,6 +45,8 @@ class FrameExpiry {
   [[nodiscard]] std::uint64_t limit() const { return limit_; }
 
  private:
+  static constexpr Nanos kLongestStep{5'000'000};  // more than an idle loop that gives its core up sleeps
+
   std::uint64_t limit_;
   std::uint64_t longest_step_;  ///< that one call may take: a longer one was spent elsewhere
   std::uint64_t period_;
