@@ -26,7 +26,8 @@ namespace nb = nanobind;
 namespace warpline::python {
 namespace {
 
-/// Bytes of Python's: bytes, bytearray, memoryview or an array of bytes in one piece.
+/// Bytes of Python's: bytes, bytearray, memoryview or an array of bytes in one piece. Arguments of this type have
+/// noconvert(), since nanobind would convert an array of other numbers, and cut each of them to a byte.
 using Bytes8 = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// The longest that a frame may be: what UDP and TCP carry at most, and all headers.
@@ -224,11 +225,17 @@ void add_packet(nb::module_& module) {
       .def_ro("source_port", &Headers::source_port)
       .def_ro("destination_port", &Headers::destination_port);
   module.def("read_pcap", &read_capture, nb::arg("path"));
-  module.def("parse", &parse_frame, nb::arg("frame"));
-  module.def("verify", &verify, nb::arg("frame"));
-  module.def("with_checksums", &with_checksums, nb::arg("frame"));
-  module.def("make_udp", &make_udp);
-  module.def("make_tcp", &make_tcp);
+  module.def("parse", &parse_frame, nb::arg("frame").noconvert());
+  module.def("verify", &verify, nb::arg("frame").noconvert());
+  module.def("with_checksums", &with_checksums, nb::arg("frame").noconvert());
+  const auto payload = nb::arg("payload").noconvert();
+  module.def("make_udp", &make_udp, payload, nb::arg("source_mac"), nb::arg("destination_mac"), nb::arg("source"),
+             nb::arg("destination"), nb::arg("source_port"), nb::arg("destination_port"), nb::arg("type_of_service"),
+             nb::arg("time_to_live"));
+  module.def("make_tcp", &make_tcp, payload, nb::arg("source_mac"), nb::arg("destination_mac"), nb::arg("source"),
+             nb::arg("destination"), nb::arg("source_port"), nb::arg("destination_port"), nb::arg("type_of_service"),
+             nb::arg("time_to_live"), nb::arg("sequence"), nb::arg("acknowledgement"), nb::arg("flags"),
+             nb::arg("window"));
 }
 
 }  // namespace warpline::python

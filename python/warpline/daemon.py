@@ -138,6 +138,12 @@ def _call(name: str, *arguments: Any) -> int:
     raise {AGAIN: Again, GONE: Gone, EXPELLED: Gone}.get(code, Error)(code, f"{name}: {text}")
 
 
+def _bytes_of(data: Any) -> tuple[bytes, int]:
+    """The bytes of an object with the buffer protocol, whatever its numbers are, and how many they are."""
+    text = data if isinstance(data, bytes) else memoryview(data).tobytes()
+    return text, len(text)
+
+
 def _name(names: tuple[str, ...], number: int) -> str:
     return names[number] if number < len(names) else str(number)
 
@@ -188,13 +194,13 @@ class Client:
         """Asks; ends with `response`. `patience`: seconds; None: as long as it takes. Returns the call's id."""
         call = ctypes.c_uint64()
         nanoseconds = 0 if patience is None else max(1, int(patience * 1e9))
-        _call("request", self._open(), session, code, bytes(data), len(data), nanoseconds, tag, ctypes.byref(call))
+        _call("request", self._open(), session, code, *_bytes_of(data), nanoseconds, tag, ctypes.byref(call))
         return call.value
 
     def send(self, session: int, code: int, data: bytes, tag: int = 0) -> int:
         """Sends one way; ends with `sent`. Returns the call's id."""
         call = ctypes.c_uint64()
-        _call("send", self._open(), session, code, bytes(data), len(data), tag, ctypes.byref(call))
+        _call("send", self._open(), session, code, *_bytes_of(data), tag, ctypes.byref(call))
         return call.value
 
     def set_priority(self, priority: str) -> None:
@@ -210,7 +216,7 @@ class Client:
 
     def answer(self, request: int, data: bytes, code: int = 0) -> None:
         """Answers the request of that id, once."""
-        _call("answer", self._open(), request, code, bytes(data), len(data))
+        _call("answer", self._open(), request, code, *_bytes_of(data))
 
     def decline(self, request: int) -> None:
         _call("decline", self._open(), request)

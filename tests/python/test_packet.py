@@ -80,6 +80,20 @@ class Parse(unittest.TestCase):
             with self.assertRaises(TypeError):
                 packet.parse(other)
 
+    def test_numbers_wider_than_a_byte_are_not_cut(self):
+        """The buffer protocol names the type of an array's numbers (PEP 3118); nothing converts them in silence."""
+        arrays = [array.array("h", [300, 5]), array.array("f", [1.7, -3.0]), array.array("q", range(9)), memoryview(bytes(8)).cast("I")]
+        try:
+            import numpy
+            arrays += [numpy.array([300, 5], "<i2"), numpy.ones(3, "f4"), numpy.arange(1000), numpy.ones(4, "?")]
+        except ImportError:
+            pass
+        for numbers in arrays:
+            for take in (packet.parse, packet.verify, packet.with_checksums, lambda it: packet.udp(it, **ENDS),
+                         lambda it: packet.tcp(it, **ENDS)):
+                with self.subTest(numbers=type(numbers)), self.assertRaises(TypeError):
+                    take(numbers)
+
     def test_damage_has_a_name(self):
         frame = packet.udp(b"x" * 20, **ENDS)
         self.assertEqual("runt", packet.parse(frame[:13]).verdict)
