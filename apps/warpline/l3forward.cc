@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "frame/forward_frame.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/report/live.h"
 #include "warpline/report/route_totals.h"
 #include "warpline/report/run_end.h"
@@ -55,6 +56,8 @@ class L3ForwardRun : PathsFrame {
       report::add(snapshot, router_->paths(), ports());
       if (capture_) report::add(snapshot, capture_->totals());
     }));
+    for (std::size_t i = 0; i < ports().size(); ++i)
+      port::announce(ports()[i], config_.ports[i].addresses, ports_->sending_pool(i), {.router = true});
     WARPLINE_CHECK(launch(workers_, [this](std::size_t role) { router_->run(role); }));
     if (capture_) capture_->start();
     const report::LiveResult live = supervise();

@@ -18,6 +18,7 @@
 #include "warpline/base/output.h"
 #include "warpline/base/secrets/draw_secret.h"
 #include "warpline/gpu/device.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
@@ -126,6 +127,7 @@ class MessageRun : RunFrame {
     pattern_ = service::MessagePattern(bytes);
     for (std::uint16_t i = 0; i < parts_.size(); ++i) parts_[i].transport = &port_->queue(i);
     announce(ports());
+    port::announce(port_->port(), port_->addresses(), *port_->pool(), {.vlan = setup.vlan.value_or(0)});
     return {};
   }
 

@@ -18,6 +18,7 @@
 #include "stream_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
@@ -120,6 +121,7 @@ class StreamRun : RunFrame {
     WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt, queues,
                                                       config_.stream.vlan, lanes));
     announce(ports());
+    port::announce(port_->port(), port.addresses, *port_->pool(), {.vlan = config_.stream.vlan});
     return {};
   }
 

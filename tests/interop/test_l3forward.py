@@ -187,6 +187,25 @@ class L3Forward(Case):
         self.assertEqual(report["drops"]["no_route"], 2)
         self.assertEqual(report["drops"]["neighbour_unresolved"], 1)
 
+    def test_hosts_that_a_route_has_on_the_link_are_reached(self):
+        near, near6 = "192.168.7.5", "fd07:7::5"
+        self.east.ip("address", "add", f"{near}/32", "dev", "east0")
+        self.east.ip("address", "add", f"{near6}/128", "dev", "east0", "nodad")
+        program = self.routing(routes="192.168.7.0/24 port 1\nfd07:7::/64 port 1\n")
+        for number, (source, target) in enumerate(((WEST, near), (WEST6, near6)), start=1):
+            self.assertEqual(echo(self.west, source, target, b"on the link", number), (target, b"on the link"))
+        report = self.stop(program)
+        self.assertNotIn("neighbour_unresolved", report["drops"])
+
+    def test_a_route_file_that_cannot_be_read_leaves_the_routes(self):
+        program = self.routing()
+        (self.scratch.path / "routes").unlink()
+        (self.scratch.path / "routes").symlink_to("/proc/self/mem")  # reading fails, as of a file system that is gone
+        program.signal(signal.SIGHUP)
+        program.wait_for("stderr", "the routes stay as they were: cannot read the routes of routes")
+        self.assertEqual(echo(self.west, WEST, FAR, b"as before", 1), (FAR, b"as before"))
+        self.assertEqual(self.stop(program)["routing"]["refused_reloads"], 1)
+
     def test_reloading_loses_nothing(self):
         window, datagrams = 32, 4000
         program = self.routing()

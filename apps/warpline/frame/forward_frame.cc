@@ -14,6 +14,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/trace.h"
 #include "warpline/machine/topology.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/report/facts.h"
 #include "warpline/report/live.h"
 #include "warpline/runtime/telemetry/telemetry_folder.h"
@@ -189,6 +190,8 @@ Result<void> ForwarderFrame::launch_forwarding(const std::function<Result<void>(
     WARPLINE_CHECK(ports_->start_copies());
   }
   WARPLINE_CHECK(forwarder_->start());
+  for (std::size_t i = 0; i < config_.ports.size() && !config_.forward.loopback; ++i)
+    port::announce(ports()[i], config_.ports[i].addresses, ports_->sending_pool(i));
   if (before) WARPLINE_CHECK(before());
   WARPLINE_CHECK(end_set_up());
   if (capture_) capture_->start();

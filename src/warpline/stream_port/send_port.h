@@ -53,6 +53,7 @@ class SendPort {
   [[nodiscard]] const port::Port& port() const {
     return device_.port();
   }  ///< of DPDK, with its counters; until close()
+  [[nodiscard]] rte_mempool* pool() const { return device_.pool(); }  ///< of all frames, received and sent
   /// Stops and closes the device. After the lcores have ended; the queues' counters stay.
   void close();
   /// Returns how many buffers are not back in the pool: 0 after close() unless somebody lost them.
