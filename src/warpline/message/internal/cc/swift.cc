@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "warpline/message/internal/cc/limits.h"
-
 namespace warpline::message {
 namespace {
 

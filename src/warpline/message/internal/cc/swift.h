@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "warpline/message/cc_config.h"
+#include "warpline/message/internal/cc/limits.h"
 #include "warpline/message/internal/cc/sample.h"
 
 namespace warpline::message {
