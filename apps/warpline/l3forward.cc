@@ -57,7 +57,7 @@ class L3ForwardRun : PathsFrame {
       if (capture_) report::add(snapshot, capture_->totals());
     }));
     for (std::size_t i = 0; i < ports().size(); ++i)
-      port::announce(ports()[i], config_.ports[i].addresses, ports_->sending_pool(i), {.router = true});
+      port::announce(ports()[i], config_.ports[i].addresses, ports_->sending_pool(i));
     WARPLINE_CHECK(launch(workers_, [this](std::size_t role) { router_->run(role); }));
     if (capture_) capture_->start();
     const report::LiveResult live = supervise();

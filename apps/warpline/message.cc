@@ -127,7 +127,7 @@ class MessageRun : RunFrame {
     pattern_ = service::MessagePattern(bytes);
     for (std::uint16_t i = 0; i < parts_.size(); ++i) parts_[i].transport = &port_->queue(i);
     announce(ports());
-    port::announce(port_->port(), port_->addresses(), *port_->pool(), {.vlan = setup.vlan.value_or(0)});
+    port::announce(port_->port(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0));
     return {};
   }
 

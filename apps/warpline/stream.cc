@@ -121,7 +121,7 @@ class StreamRun : RunFrame {
     WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt, queues,
                                                       config_.stream.vlan, lanes));
     announce(ports());
-    port::announce(port_->port(), port.addresses, *port_->pool(), {.vlan = config_.stream.vlan});
+    port::announce(port_->port(), port.addresses, *port_->pool(), config_.stream.vlan);
     return {};
   }
 

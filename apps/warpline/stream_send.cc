@@ -99,7 +99,7 @@ class SendRun : RunFrame {
     WARPLINE_TRY(port_, stream_port::SendPort::open(port, config_.pool, settings, sources, next_hop_, clock_.now(),
                                                     std::nullopt, config_.stream.vlan, payload));
     announce(ports());
-    port::announce(port_->port(), port.addresses, *port_->pool(), {.vlan = config_.stream.vlan});
+    port::announce(port_->port(), port.addresses, *port_->pool(), config_.stream.vlan);
     return {};
   }
 

@@ -86,7 +86,7 @@ class MessageDaemonRun : RunFrame {
     WARPLINE_TRY(port_, transport::MessagePort::open(port, setup));
     transport_ = &port_->queue(0);
     announce(ports());
-    port::announce(port_->port(), port_->addresses(), *port_->pool(), {.vlan = setup.vlan.value_or(0)});
+    port::announce(port_->port(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0));
     return {};
   }
 

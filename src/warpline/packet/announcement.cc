@@ -5,7 +5,6 @@
 
 #include "warpline/packet/headers/arp.h"
 #include "warpline/packet/listener.h"
-#include "warpline/packet/responder.h"
 
 namespace warpline::packet {
 namespace {
@@ -30,33 +29,9 @@ Frame group_report(const MacAddress& mac, const Ipv6Address& reporter, const Ipv
   return frame;
 }
 
-Frame advertisement(const MacAddress& mac, const Ipv6Address& own, bool router) {
-  constexpr std::uint16_t kLength = NeighbourView::kHeaderLength + NeighbourView::kOptionLength;
-  Frame frame(EthernetView::kHeaderLength + Ipv6View::kHeaderLength + kLength);
-  std::uint8_t* const ip = frame.data() + EthernetView::kHeaderLength;
-  std::uint8_t* const message = ip + Ipv6View::kHeaderLength;
-  emit(EthernetHeader{group_mac(all_nodes()), mac, kEtherTypeIpv6}, frame.data());
-  emit(Ipv6Header{.payload_length = kLength,
-                  .next_header = kProtocolIcmpv6,
-                  .hop_limit = 255,
-                  .source = own,
-                  .destination = all_nodes()},
-       ip);
-  emit(NeighbourMessage{.type = kNeighbourAdvertisement,
-                        .flags = kAdvertisementOverride | (router ? kAdvertisementRouter : 0),
-                        .target = own,
-                        .has_link_layer = true,
-                        .link_layer = mac},
-       message);
-  ChecksumSum sum = pseudo_header_v6(ip + Ipv6View::kSource, kProtocolIcmpv6, kLength);
-  sum.add(message, kLength);
-  store_be16(message + IcmpView::kChecksum, sum.checksum());
-  return frame;
-}
-
 }  // namespace
 
-std::vector<Frame> announcements(const MacAddress& mac, std::span<const InterfaceAddress> addresses, bool router) {
+std::vector<Frame> announcements(const MacAddress& mac, std::span<const InterfaceAddress> addresses) {
   std::vector<Frame> frames;
   std::vector<Ipv6Address> groups;
   for (const InterfaceAddress& own : addresses) {
@@ -67,10 +42,6 @@ std::vector<Frame> announcements(const MacAddress& mac, std::span<const Interfac
     if (v6 == nullptr || std::ranges::find(groups, solicited_node(*v6)) != groups.end()) continue;
     groups.push_back(solicited_node(*v6));
     frames.push_back(group_report(mac, reporter_of(addresses), groups.back()));
-  }
-  for (const InterfaceAddress& own : addresses) {
-    if (const auto* const v6 = std::get_if<Ipv6Address>(&own.address))
-      frames.push_back(advertisement(mac, *v6, router));
   }
   return frames;
 }

@@ -9,12 +9,10 @@
 
 namespace warpline::packet {
 
-/// The frames by which a station that begins to use `addresses` says so to its links, in their order: of each IPv4
-/// address an ARP announcement (RFC 5227, 2.3); of the IPv6 addresses the reports that their solicited-node groups have
-/// been joined (RFC 3810, 6.1; RFC 4862, 5.4.2), then an unsolicited advertisement each (RFC 4861, 7.2.6), as a
-/// `router` or not. Frames are padded to Ethernet's shortest, 60 bytes.
+/// Returns the frames by which a host that begins to use `addresses` says so to its link: of each IPv4 address an ARP
+/// announcement (RFC 5227, 2.3); of the IPv6 addresses the reports that their solicited-node groups have been joined
+/// (RFC 3810, 6.1; RFC 4862, 5.4.2). Frames are padded to Ethernet's shortest, 60 bytes.
 [[nodiscard]] std::vector<std::vector<std::uint8_t>> announcements(const MacAddress& mac,
-                                                                   std::span<const InterfaceAddress> addresses,
-                                                                   bool router);
+                                                                   std::span<const InterfaceAddress> addresses);
 
 }  // namespace warpline::packet

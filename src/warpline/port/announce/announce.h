@@ -11,16 +11,11 @@
 
 namespace warpline::port {
 
-/// How a port says where its addresses are.
-struct AnnounceSettings {
-  bool router = false;     ///< the station is a router
-  std::uint16_t vlan = 0;  ///< control word of the tag that frames have; 0: none
-};
-
 /// Sends packet::announcements() of `addresses` by the first transmit queue of a started port, in buffers of `pool`,
-/// the queue's own, in memory that the CPU writes. Before a worker has the queue. Nothing is sent by a port that writes
-/// files, and what the device does not take is lost: it is told to those who ask, too. Returns the number of frames.
+/// the queue's own, in memory that the CPU writes, with the VLAN control word `vlan` (0: no tag). Is called before a
+/// worker has the queue. A port that writes files sends none, and what the device does not take is lost: hosts that ask
+/// are answered all the same. Returns the number of frames sent.
 std::uint32_t announce(const Port& port, std::span<const InterfaceAddress> addresses, rte_mempool& pool,
-                       const AnnounceSettings& settings = {});
+                       std::uint16_t vlan = 0);
 
 }  // namespace warpline::port
