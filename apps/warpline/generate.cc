@@ -12,6 +12,7 @@
 #include "traffic_layout.h"
 #include "warpline/datapath/run_inputs.h"
 #include "warpline/memory/packet_pool.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/link_wait.h"
 #include "warpline/port/port.h"
 #include "warpline/report/live.h"
@@ -144,6 +145,7 @@ class GenerateRun : RunFrame {
       const std::vector<InterfaceAddress>& addresses = config_.ports[i].addresses;
       std::optional<packet::Responder>& responder = responders_.emplace_back();
       if (!addresses.empty()) responder.emplace(ports_[i].mac(), addresses.front());
+      port::announce(ports_[i], addresses, *pools_[i].get());
     }
     for (std::uint16_t i = 0; i < lcores_.workers.size(); ++i) {
       const std::size_t port = i / queues();

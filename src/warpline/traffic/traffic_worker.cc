@@ -10,6 +10,7 @@
 #include "warpline/base/give_way.h"
 #include "warpline/base/time/clock.h"
 #include "warpline/datapath/queue_path.h"
+#include "warpline/memory/answer_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 
 namespace warpline::traffic {
@@ -181,10 +182,10 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
   return count;
 }
 
-bool TrafficWorker::is_reply(const rte_mbuf* mbuf) const {
+bool TrafficWorker::is_reply(rte_mbuf* mbuf) const {
   std::array<Segment, kMaxSegments> pieces;
   const std::uint16_t count = memory::segments_of(mbuf, pieces.data());
-  return count != 0 && place_.responder->answer({pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)});
+  return count != 0 && memory::answer(*place_.responder, {pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)}, mbuf);
 }
 
 void TrafficWorker::send_replies(rte_mbuf** mbufs, std::uint16_t count) {

@@ -47,7 +47,7 @@ class TrafficWorker {
   std::uint16_t send(std::uint64_t now);
   std::uint16_t receive(std::uint64_t now);
   /// Returns whether the packet asked for an answer of the port's address, and now is that.
-  [[nodiscard]] bool is_reply(const rte_mbuf* mbuf) const;
+  [[nodiscard]] bool is_reply(rte_mbuf* mbuf) const;
   void send_replies(rte_mbuf** mbufs, std::uint16_t count);
   /// How many frames limit, closed loop and rate let it make now.
   [[nodiscard]] std::uint16_t allowance(std::uint64_t now);
