@@ -5,6 +5,7 @@
 
 #include "warpline/packet/headers/arp.h"
 #include "warpline/packet/listener.h"
+#include "warpline/packet/responder.h"
 
 namespace warpline::packet {
 namespace {
