@@ -80,7 +80,7 @@ TEST_P(StreamSilence, IsOutlastedByBothEnds) {
   const StreamScenario scenario = draw_stream_scenario(GetParam().second);
   const StreamOutcome outcome = run(scenario);
   EXPECT_TRUE(outcome.failures.empty()) << describe(scenario) << outcome.failures.front();
-  EXPECT_GT(outcome.seconds, 20 * 60);
+  EXPECT_GT(outcome.seconds, 15 * 60);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, StreamSilence,

@@ -121,9 +121,11 @@ void Watch::on_probe_timeout(Session& session) {
   session.last_sent = core_.context.now();
   if (session.unanswered == 0) session.unanswered_from = core_.context.attended();
   if (session.unanswered < 0xff) ++session.unanswered;
-  // A peer that sends, but acknowledges nothing, would keep what it holds here for as long as it likes.
+  // A peer that opened the session, sends, but acknowledges nothing would keep what it holds here for as long as it
+  // likes.
   const std::int64_t in_vain = core_.context.attended().value - session.unanswered_from.value;
-  if (session.unanswered > Timers::kUnansweredIsSilent && in_vain >= core_.context.config.peer_timeout.value) {
+  if (!session.opened_here && session.unanswered > Timers::kUnansweredIsSilent &&
+      in_vain >= core_.context.config.peer_timeout.value) {
     return life_.lose(session, session.doubt == LossReason::none ? LossReason::silent : session.doubt);
   }
   if (session.go_back_n) {
