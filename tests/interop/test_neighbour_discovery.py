@@ -137,7 +137,7 @@ class NeighbourDiscovery(Case):
         veth(self.near, "left0", self.far, "right0")
         program = self.started(COMMANDS[0], self.far, "right0")
         with self.near.packet_socket("left0", timeout=30) as handle:
-            next_frame(handle, is_advertisement)
+            next_frame(handle, is_report)
         for name, value in (("disable_ipv6", 0), ("enhanced_dad", 0), ("dad_transmits", 1), ("accept_dad", 1)):
             for whose in ("all", "left0"):
                 self.near.sysctl(f"net.ipv6.conf.{whose}.{name}", value)
