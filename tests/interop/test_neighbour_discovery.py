@@ -135,8 +135,8 @@ class NeighbourDiscovery(Case):
 
     def test_a_kernel_that_probes_without_a_nonce_finds_the_address_taken(self):
         veth(self.near, "left0", self.far, "right0")
-        program = self.started(COMMANDS[0], self.far, "right0")
         with self.near.packet_socket("left0", timeout=30) as handle:
+            program = self.started(COMMANDS[0], self.far, "right0")
             next_frame(handle, is_report)
         for name, value in (("disable_ipv6", 0), ("enhanced_dad", 0), ("dad_transmits", 1), ("accept_dad", 1)):
             for whose in ("all", "left0"):
