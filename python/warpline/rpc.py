@@ -35,6 +35,16 @@ FAILED = 0xFFFF  #: the status of an answer to a request whose handler raised an
 
 _log = logging.getLogger(__name__)
 _LONGEST_TEXT = 1024
+_ENDS_THE_LOOP = (KeyboardInterrupt, SystemExit)  # as asyncio has it: all other exceptions are a handler's own affair
+
+
+def _text_of(error: BaseException) -> bytes:
+    """What an answer says of an exception, which may be one that cannot be printed."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:
+        text = f"{type(error).__name__}: its text cannot be printed"
+    return text.encode(errors="replace")[:_LONGEST_TEXT]
 
 
 def _settings(
@@ -231,8 +241,9 @@ class Server:
     bytes or an array, or None for an empty one, or is async. It gets the request as bytes. Plain functions run in the
     event loop, in the order of the requests; async ones are tasks, which are cancelled when nobody waits for the answer
     any more. A handler that raises RemoteError(status, data) answers with them; any other exception is logged, and its
-    text is the answer, with the status FAILED. A method without a handler is refused. `requests` are handled at once;
-    others wait. With `key`, a file as `warpline message key new` makes it, clients need its keys, and all is encrypted.
+    text is the answer, with the status FAILED, asyncio.CancelledError too. KeyboardInterrupt and SystemExit end the loop,
+    as they do in any of its callbacks: their request is refused, and others are answered if the loop goes on. A method
+    without a handler is refused. `requests` are handled at once; others wait. With `key`, a file as `warpline message key new` makes it, clients need its keys, and all is encrypted.
     With `gpu` answers may be arrays on that GPU, as of `Client`. Requests for `gpu_methods` that are longer than 128
     bytes are received there, into up to `memory` bytes, and their handlers get them as arrays of bytes for DLPack: one
     stays as long as any array of it, and until the stream that it was taken on has done what it had then.
@@ -321,6 +332,7 @@ class Server:
     def _take(self) -> None:
         """Requests have come."""
         core, find = self._core, self._find
+        ends: BaseException | None = None
         requests = core.poll()
         for place, method, request in requests:
             if method < 0:
@@ -331,19 +343,21 @@ class Server:
             else:
                 try:
                     answer = handler(request)
-                except Exception as error:
-                    self._fail(place, error)
-                except BaseException:
-                    core.decline(place)
-                    raise
-                else:
                     if type(answer) is not bytes and inspect.isawaitable(answer):
                         self._await(place, answer)
-                    else:
-                        self._answer(place, answer)
+                        continue
+                except _ENDS_THE_LOOP as error:
+                    core.decline(place)
+                    ends = ends or error
+                except BaseException as error:
+                    self._fail(place, error)
+                else:
+                    self._answer(place, answer)
         core.flush()
         if requests and self._loop is not None:
             self._loop.call_soon(self._take)  # there may be more; others of the loop have their turn first
+        if ends is not None:  # when the others of its moment are answered
+            raise ends
 
     def _await(self, place: int, answer: Awaitable[Buffer | None]) -> None:
         task = asyncio.ensure_future(answer)
@@ -357,10 +371,10 @@ class Server:
             self._core.decline(place)
         elif (error := task.exception()) is None:
             self._answer(place, task.result())
-        elif isinstance(error, Exception):
-            self._fail(place, error)
-        else:  # which ends the loop
+        elif isinstance(error, _ENDS_THE_LOOP):
             self._core.decline(place)
+        else:
+            self._fail(place, error)
         if not self._leaving and self._loop is not None:
             self._leaving = True
             self._loop.call_soon(self._leave)
@@ -368,20 +382,22 @@ class Server:
     def _answer(self, place: int, answer: Buffer | None) -> None:
         try:
             self._core.answer(place, b"" if answer is None else answer, 0)
-        except Exception as error:  # it is nothing to send
+        except BaseException as error:  # it is nothing to send
             self._fail(place, error)
 
-    def _fail(self, place: int, error: Exception) -> None:
+    def _fail(self, place: int, error: BaseException) -> None:
         if isinstance(error, RemoteError):
             try:
                 self._core.answer(place, error.data, error.status)
-            except Exception as unusable:
+            except BaseException as unusable:
                 error = unusable
             else:
                 return
-        _log.error("a handler failed", exc_info=error)
-        text = f"{type(error).__name__}: {error}".encode(errors="replace")[:_LONGEST_TEXT]
-        self._core.answer(place, text, FAILED)
+        self._core.answer(place, _text_of(error), FAILED)
+        try:
+            _log.error("a handler failed", exc_info=error)
+        except Exception:  # a filter or handler of the program's log fails in turn: the client has heard of the first
+            pass
 
     def _leave(self) -> None:
         self._leaving = False
