@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Headers of packets, for warpline.packet.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "arrays/frame_array.h"
+#include "arrays/held_array.h"
 #include "errors.h"
 #include "rooms.h"
 #include "warpline/base/address.h"
@@ -26,9 +26,24 @@ namespace nb = nanobind;
 namespace warpline::python {
 namespace {
 
-/// Bytes of Python's: bytes, bytearray, memoryview or an array of bytes in one piece. Arguments of this type have
-/// noconvert(), since nanobind would convert an array of other numbers, and cut each of them to a byte.
-using Bytes8 = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+/// The bytes of an array of Python's, whatever numbers these are. nanobind's own arrays of bytes would convert others,
+/// each number to one byte. TypeError: it is none, or not in one piece.
+HeldArray bytes_in(nb::handle array, const char* what) {
+  try {
+    return HeldArray(array, what, false);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError)) throw;
+    throw nb::type_error(error.what());
+  }
+}
+
+/// The same of a frame, which is of bytes: numbers of more are no packet's.
+HeldArray frame_in(nb::handle array) {
+  HeldArray held = bytes_in(array, "frame");
+  if (held.item_bytes() != 1 || held.dimensions() != 1)
+    throw nb::type_error("frame: a packet is an array of bytes in one dimension; give a view of its bytes");
+  return held;
+}
 
 /// The longest that a frame may be: what UDP and TCP carry at most, and all headers.
 constexpr std::size_t kLongestFrame = 1U << 17;
@@ -44,10 +59,10 @@ nb::object empty_bytes(std::size_t size) {
   return nb::steal(made);
 }
 
-Segment segment_of(const Bytes8& frame) {
+Segment segment_of(std::span<std::uint8_t> frame) {
   if (frame.size() > kLongestFrame) raise(usage_error("a frame", "it has more bytes than any packet"));
   // Whoever writes has made the bytes itself.
-  return {const_cast<std::uint8_t*>(frame.data()), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
+  return {frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
 }
 
 /// What parse() found, with the fields that tell who talks to whom.
@@ -69,7 +84,9 @@ std::string address_at(const std::uint8_t* bytes) {
   }
 }
 
-Headers parse_frame(const Bytes8& frame) {
+Headers parse_frame(nb::handle array) {
+  const HeldArray held = frame_in(array);
+  const std::span<std::uint8_t> frame = held.bytes();
   Segment segment = segment_of(frame);
   Headers found{packet::parse(FrameRef{&segment, 1, segment.length}), {}, {}, {}, {}};
   const packet::ParsedFrame& at = found.at;
@@ -96,8 +113,9 @@ Headers parse_frame(const Bytes8& frame) {
 }
 
 /// "forward", or the name of what is wrong with the frame or its checksums.
-std::string verify(const Bytes8& frame) {
-  Segment segment = segment_of(frame);
+std::string verify(nb::handle array) {
+  const HeldArray held = frame_in(array);
+  Segment segment = segment_of(held.bytes());
   const FrameRef whole{&segment, 1, segment.length};
   const packet::ParsedFrame parsed = packet::parse(whole);
   return std::string(
@@ -105,7 +123,9 @@ std::string verify(const Bytes8& frame) {
 }
 
 /// The same frame with right checksums.
-nb::object with_checksums(const Bytes8& frame) {
+nb::object with_checksums(nb::handle array) {
+  const HeldArray held = frame_in(array);
+  const std::span<std::uint8_t> frame = held.bytes();
   (void)segment_of(frame);  // refuses what is too long
   nb::object made = empty_bytes(frame.size());
   const std::span<std::uint8_t> bytes = bytes_of(made);
@@ -132,7 +152,9 @@ void address(Frame& header, const std::string& source_mac, const std::string& de
 
 /// Makes headers before the payload.
 template <typename Frame>
-nb::object frame_of(const Frame& header, std::uint32_t headers, const Bytes8& payload) {
+nb::object frame_of(const Frame& header, std::uint32_t headers, nb::handle array) {
+  const HeldArray held = bytes_in(array, "payload");
+  const std::span<std::uint8_t> payload = held.bytes();
   if (payload.size() > kLongestFrame) raise(usage_error("a frame", "the payload is longer than a datagram may be"));
   nb::object made = empty_bytes(headers + payload.size());
   const std::span<std::uint8_t> bytes = bytes_of(made);
@@ -145,7 +167,7 @@ nb::object frame_of(const Frame& header, std::uint32_t headers, const Bytes8& pa
   return made;
 }
 
-nb::object make_udp(const Bytes8& payload, const std::string& source_mac, const std::string& destination_mac,
+nb::object make_udp(nb::handle payload, const std::string& source_mac, const std::string& destination_mac,
                     const std::string& source, const std::string& destination, std::uint16_t source_port,
                     std::uint16_t destination_port, std::uint8_t type_of_service, std::uint8_t time_to_live) {
   packet::UdpFrame header;
@@ -157,7 +179,7 @@ nb::object make_udp(const Bytes8& payload, const std::string& source_mac, const 
   return frame_of(header, packet::udp_headers_length(header), payload);
 }
 
-nb::object make_tcp(const Bytes8& payload, const std::string& source_mac, const std::string& destination_mac,
+nb::object make_tcp(nb::handle payload, const std::string& source_mac, const std::string& destination_mac,
                     const std::string& source, const std::string& destination, std::uint16_t source_port,
                     std::uint16_t destination_port, std::uint8_t type_of_service, std::uint8_t time_to_live,
                     std::uint32_t sequence, std::uint32_t acknowledgement, std::uint8_t flags, std::uint16_t window) {
@@ -225,17 +247,11 @@ void add_packet(nb::module_& module) {
       .def_ro("source_port", &Headers::source_port)
       .def_ro("destination_port", &Headers::destination_port);
   module.def("read_pcap", &read_capture, nb::arg("path"));
-  module.def("parse", &parse_frame, nb::arg("frame").noconvert());
-  module.def("verify", &verify, nb::arg("frame").noconvert());
-  module.def("with_checksums", &with_checksums, nb::arg("frame").noconvert());
-  const auto payload = nb::arg("payload").noconvert();
-  module.def("make_udp", &make_udp, payload, nb::arg("source_mac"), nb::arg("destination_mac"), nb::arg("source"),
-             nb::arg("destination"), nb::arg("source_port"), nb::arg("destination_port"), nb::arg("type_of_service"),
-             nb::arg("time_to_live"));
-  module.def("make_tcp", &make_tcp, payload, nb::arg("source_mac"), nb::arg("destination_mac"), nb::arg("source"),
-             nb::arg("destination"), nb::arg("source_port"), nb::arg("destination_port"), nb::arg("type_of_service"),
-             nb::arg("time_to_live"), nb::arg("sequence"), nb::arg("acknowledgement"), nb::arg("flags"),
-             nb::arg("window"));
+  module.def("parse", &parse_frame, nb::arg("frame").none());
+  module.def("verify", &verify, nb::arg("frame").none());
+  module.def("with_checksums", &with_checksums, nb::arg("frame").none());
+  module.def("make_udp", &make_udp);
+  module.def("make_tcp", &make_tcp);
 }
 
 }  // namespace warpline::python

@@ -26,6 +26,7 @@ REACHES = ("never_sent", "not_handled", "maybe_handled", "handled")
 
 AGAIN, GONE, EXPELLED = -1, -2, -10
 BATCH = 64  # events of one poll
+_LONGEST_NS = 2**63 - 1
 
 
 class Error(Exception):
@@ -138,10 +139,26 @@ def _call(name: str, *arguments: Any) -> int:
     raise {AGAIN: Again, GONE: Gone, EXPELLED: Gone}.get(code, Error)(code, f"{name}: {text}")
 
 
-def _bytes_of(data: Any) -> tuple[bytes, int]:
-    """The bytes of an object with the buffer protocol, whatever its numbers are, and how many they are."""
-    text = data if isinstance(data, bytes) else memoryview(data).tobytes()
-    return text, len(text)
+def _bytes_of(data: Any) -> bytes:
+    """The bytes of what has the buffer protocol, whatever numbers it has. TypeError: it has none, or holds objects."""
+    if type(data) is bytes:
+        return data
+    view = memoryview(data)
+    if "O" in view.format:
+        raise TypeError("data: it holds objects of Python, which have no bytes to send")
+    return view.tobytes()
+
+
+def _number(value: int, bits: int, what: str) -> int:
+    """The value, which ctypes would cut. ValueError: it has more bits."""
+    if not 0 <= value < 1 << bits:
+        raise ValueError(f"{what} {value}: it is a number of {bits} bits")
+    return value
+
+
+def _nanoseconds(seconds: float) -> int:
+    """A time to wait, at most what the library knows."""
+    return min(max(int(seconds * 1e9), 0), _LONGEST_NS) if seconds < _LONGEST_NS / 1e9 else _LONGEST_NS
 
 
 def _name(names: tuple[str, ...], number: int) -> str:
@@ -184,23 +201,32 @@ class Client:
     def connect(self, peer: str, ordered: bool = False, tag: int = 0) -> int:
         """Opens a session with "ADDRESS:PORT"; returns its number. It may be used at once, and ends with `lost`."""
         session = ctypes.c_uint32()
-        _call("connect", self._open(), peer.encode(), int(ordered), tag, ctypes.byref(session))
+        _call("connect", self._open(), peer.encode(), int(ordered), _number(tag, 64, "tag"), ctypes.byref(session))
         return session.value
 
     def close_session(self, session: int) -> None:
-        _call("close", self._open(), session)
+        _call("close", self._open(), _number(session, 32, "session"))
 
-    def request(self, session: int, code: int, data: bytes, patience: float | None = None, tag: int = 0) -> int:
-        """Asks; ends with `response`. `patience`: seconds; None: as long as it takes. Returns the call's id."""
+    def request(self, session: int, code: int, data: Any, patience: float | None = None, tag: int = 0) -> int:
+        """Asks; ends with `response`. `data`: bytes, or an array, whose bytes are sent. `patience`: seconds; None: as long
+        as it takes. Returns the call's id."""
         call = ctypes.c_uint64()
-        nanoseconds = 0 if patience is None else max(1, int(patience * 1e9))
-        _call("request", self._open(), session, code, *_bytes_of(data), nanoseconds, tag, ctypes.byref(call))
+        nanoseconds = 0 if patience is None else max(1, _nanoseconds(patience))
+        sent = _bytes_of(data)
+        _call(
+            "request", self._open(), _number(session, 32, "session"), _number(code, 16, "code"), sent, len(sent), nanoseconds,
+            _number(tag, 64, "tag"), ctypes.byref(call),
+        )
         return call.value
 
-    def send(self, session: int, code: int, data: bytes, tag: int = 0) -> int:
-        """Sends one way; ends with `sent`. Returns the call's id."""
+    def send(self, session: int, code: int, data: Any, tag: int = 0) -> int:
+        """Sends one way; ends with `sent`. `data` is as of request(). Returns the call's id."""
         call = ctypes.c_uint64()
-        _call("send", self._open(), session, code, *_bytes_of(data), tag, ctypes.byref(call))
+        sent = _bytes_of(data)
+        _call(
+            "send", self._open(), _number(session, 32, "session"), _number(code, 16, "code"), sent, len(sent),
+            _number(tag, 64, "tag"), ctypes.byref(call),
+        )
         return call.value
 
     def set_priority(self, priority: str) -> None:
@@ -208,18 +234,19 @@ class Client:
         _call("set_priority", self._open(), PRIORITIES.index(priority))
 
     def cancel(self, call: int) -> None:
-        _call("cancel", self._open(), call)
+        _call("cancel", self._open(), _number(call, 64, "call"))
 
     def listen(self, first: int, codes: int = 1, tag: int = 0) -> None:
         """Takes requests and messages of peers with these codes; `listening` says whether."""
-        _call("listen", self._open(), first, codes, tag)
+        _call("listen", self._open(), _number(first, 16, "first"), _number(codes, 32, "codes"), _number(tag, 64, "tag"))
 
-    def answer(self, request: int, data: bytes, code: int = 0) -> None:
-        """Answers the request of that id, once."""
-        _call("answer", self._open(), request, code, *_bytes_of(data))
+    def answer(self, request: int, data: Any, code: int = 0) -> None:
+        """Answers the request of that id, once. `data` is as of request()."""
+        sent = _bytes_of(data)
+        _call("answer", self._open(), _number(request, 64, "request"), _number(code, 16, "code"), sent, len(sent))
 
     def decline(self, request: int) -> None:
-        _call("decline", self._open(), request)
+        _call("decline", self._open(), _number(request, 64, "request"))
 
     def poll(self) -> list[Event]:
         """A list of events, perhaps empty. Gone when the daemon is, after the last event."""
@@ -228,7 +255,7 @@ class Client:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Sleeps until there is something to poll, True, or for `timeout` seconds, False."""
-        return _call("wait", self._open(), -1 if timeout is None else int(timeout * 1e9)) == 1
+        return _call("wait", self._open(), -1 if timeout is None else _nanoseconds(timeout)) == 1
 
     def fileno(self) -> int:
         """For select and the like: readable when there is something to poll, once arm() said True."""

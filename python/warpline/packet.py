@@ -6,7 +6,8 @@
     assert (headers.l4, headers.destination_port, verify(frame)) == ("udp", 9, "forward")
     assert frame[headers.payload_offset:][:headers.payload_length] == b"payload"
 
-Frames are bytes, bytearray, memoryview or arrays of bytes in one piece; they are read where they lie.
+Frames are bytes, bytearray, memoryview or arrays of bytes in one piece, read where they lie. Payloads may be arrays of any
+numbers: their bytes are sent.
 """
 
 import os

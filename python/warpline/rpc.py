@@ -243,8 +243,7 @@ class Server:
     any more. A handler that raises RemoteError(status, data) answers with them; any other exception is logged, and its
     text is the answer, with the status FAILED, asyncio.CancelledError too. KeyboardInterrupt and SystemExit end the loop,
     as they do in any of its callbacks: their request is refused, and others are answered if the loop goes on. A method
-    without a handler is refused. `requests` are handled at once; others wait. With `key`, a file as `warpline message key
-    new` makes it, clients need its keys, and all is encrypted.
+    without a handler is refused. `requests` are handled at once; others wait. With `key`, a file as `warpline message key new` makes it, clients need its keys, and all is encrypted.
     With `gpu` answers may be arrays on that GPU, as of `Client`. Requests for `gpu_methods` that are longer than 128
     bytes are received there, into up to `memory` bytes, and their handlers get them as arrays of bytes for DLPack: one
     stays as long as any array of it, and until the stream that it was taken on has done what it had then.

@@ -230,11 +230,11 @@ class Streams:
             self._looking.cancel()
         if text := self._session.report:
             self._report = Report(json.loads(text))
-        self._tell()
         self._fresh.clear()
         self._news.set()
         for connection in list(self._connections.values()):
             connection._news.set()
+        self._tell()  # the last: `progress` is the caller's, and may raise
 
     def _tell(self) -> None:
         if self._progress is not None:
@@ -242,6 +242,6 @@ class Streams:
                 self._progress(Report(json.loads(line)))
 
     def _look(self) -> None:
-        self._tell()
         if self._loop is not None and not self._closed:
-            self._looking = self._loop.call_later(_LOOK_S, self._look)
+            self._looking = self._loop.call_later(_LOOK_S, self._look)  # although `progress` may raise
+        self._tell()

@@ -76,6 +76,7 @@ bool HeldArray::take_buffer(nb::handle object, const char* what, bool writable) 
   }
   data_ = static_cast<std::uint8_t*>(view_.buf);
   size_ = static_cast<std::size_t>(view_.len);
+  item_bytes_ = static_cast<std::size_t>(view_.itemsize);
   dimensions_ = static_cast<std::size_t>(view_.ndim);
   if (view_.ndim > 0) rows_ = static_cast<std::size_t>(view_.shape[0]);
   return true;
@@ -112,6 +113,7 @@ void HeldArray::take_dlpack(nb::handle object, const char* what, bool writable, 
   }
   data_ = static_cast<std::uint8_t*>(array_.data());
   size_ = array_.nbytes();
+  item_bytes_ = array_.itemsize();
   dimensions_ = array_.ndim();
   if (dimensions_ > 0) rows_ = array_.shape(0);
 }
@@ -123,6 +125,7 @@ HeldArray& HeldArray::operator=(HeldArray&& other) noexcept {
   release();
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
+  item_bytes_ = std::exchange(other.item_bytes_, 0);
   dimensions_ = std::exchange(other.dimensions_, 0);
   rows_ = std::exchange(other.rows_, 0);
   on_gpu_ = std::exchange(other.on_gpu_, false);
@@ -137,7 +140,7 @@ void HeldArray::release() {
   view_ = Py_buffer{};
   array_ = {};
   data_ = nullptr;
-  size_ = dimensions_ = rows_ = 0;
+  size_ = item_bytes_ = dimensions_ = rows_ = 0;
   on_gpu_ = false;
 }
 

@@ -30,7 +30,8 @@ class HeldArray {
   ~HeldArray() { release(); }
 
   [[nodiscard]] std::span<std::uint8_t> bytes() const { return {data_, size_}; }
-  [[nodiscard]] bool on_gpu() const { return on_gpu_; }  ///< nothing for the CPU to read
+  [[nodiscard]] bool on_gpu() const { return on_gpu_; }                 ///< nothing for the CPU to read
+  [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }  ///< of each number
   [[nodiscard]] std::size_t dimensions() const { return dimensions_; }
   [[nodiscard]] std::size_t rows() const { return rows_; }  ///< the first dimension, if there is one
   void release();                                           ///< lets go of it
@@ -42,6 +43,7 @@ class HeldArray {
 
   std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t item_bytes_ = 0;
   std::size_t dimensions_ = 0;
   std::size_t rows_ = 0;
   bool on_gpu_ = false;

@@ -105,6 +105,8 @@ class _Transport(TensorTransportManager):  # type: ignore[misc]
     ) -> _Fetch:
         """Begins to fetch, into buffers that there are, on whatever device, or into new ones."""
         tensors = target_buffers or self.empty(tensor_transport_metadata)
+        if target_buffers:
+            self._check(target_buffers, tensor_transport_metadata)
         if tensor_transport_metadata.place is None:
             fetch = _Fetch(obj_id=obj_id, tensors=tensors)
             fetch.end.set_result(None)
@@ -114,6 +116,16 @@ class _Transport(TensorTransportManager):  # type: ignore[misc]
             self._fetched.setdefault(obj_id, []).append(end)
         end.add_done_callback(lambda done: self._forget(obj_id, done))
         return _Fetch(obj_id=obj_id, tensors=tensors, end=end)
+
+    def _check(self, targets: list[Tensor], at: TensorsAt) -> None:
+        """ValueError: bytes would be written to a copy, or beside the numbers that they are of."""
+        if len(targets) != len(at.tensor_meta):
+            raise ValueError(f"transport {self.name}: {len(targets)} buffers for {len(at.tensor_meta)} tensors")
+        for target, (shape, dtype) in zip(targets, at.tensor_meta):
+            if tuple(target.shape) != tuple(shape) or target.dtype != dtype:
+                raise ValueError(f"transport {self.name}: a buffer of {tuple(target.shape)}, {target.dtype}, for a tensor of {tuple(shape)}, {dtype}")
+            if not target.is_contiguous():
+                raise ValueError(f"transport {self.name}: a buffer is not in one piece, in the order of C")
 
     def wait_fetch_complete(self, fetch_request: _Fetch, timeout: float = -1) -> list[Tensor]:
         """Returns the tensors. TimeoutError, PeerLost if their actor died, WarplineError if they were freed or the fetch aborted."""

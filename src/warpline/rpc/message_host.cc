@@ -165,9 +165,17 @@ struct MessageHost::Loop {
 
 /// Does what there is to do, once. Returns whether there was anything. Not in a callback of its own.
 bool MessageHost::Loop::step() {
-  in_step = true;
-  const bool worked = work();
-  in_step = false;
+  struct Inside {  // a handler that throws ends it, too
+    explicit Inside(bool& flag) : within(flag) { within = true; }
+    ~Inside() { within = false; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    bool& within;
+  };
+  const bool worked = [this] {
+    const Inside inside(in_step);
+    return work();
+  }();
   if (next_handler) handler = *std::exchange(next_handler, std::nullopt);
   if (next_listener) listener = *std::exchange(next_listener, std::nullopt);
   std::erase(parts, nullptr);

@@ -63,7 +63,8 @@ class MessageHost {
   MessageHost& operator=(MessageHost&&) = delete;
   /// Ends the calls that are under way as cancelled, on this thread, waits for handlers that run on threads, and closes
   /// the sessions that connect() opened. Other threads make no calls any more, but handlers may, which end likewise.
-  /// Not in a callback.
+  /// Other hosts that its handlers call, and pools there, outlive it, and their loops run meanwhile; a ServerPool that
+  /// handlers on threads call belongs to such a host. Not in a callback.
   ~MessageHost();
 
   // What is done with what arrives. Without a handler, or a RequestQueue, requests are declined.
