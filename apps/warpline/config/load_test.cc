@@ -134,6 +134,23 @@ TEST(Load, WhatAnEngineOnAGpuNeedsFollowsFromIt) {
   EXPECT_EQ(shown(load_line("forward --loopback --engine persistent --io gpu"), "forward.ctas"), "1 default");
 }
 
+TEST(Load, PipelinesUseTheGpusInTurn) {
+  struct Row {
+    const char* line;
+    std::vector<std::uint16_t> gpu_of;
+  };
+  for (const auto& [line, gpu_of] :
+       {Row{"-p 3 -g 2", {2, 2, 2}}, Row{"-p 4 -g 0 -g 1", {0, 1, 0, 1}}, Row{"-p 5 --gpu 0,1,2,3", {0, 1, 2, 3, 0}},
+        Row{"-p 3 --gpu 4,1", {4, 1, 4}}, Row{"-p 3 --gpu 1,1,0", {1, 1, 0}}}) {
+    for (const std::string command :
+         {"forward --loopback --engine persistent ", "ingest --loopback --engine persistent "}) {
+      const auto loaded = load_line((command + line).c_str());
+      ASSERT_TRUE(loaded.ok()) << line << outcome(loaded);
+      for (std::size_t i = 0; i < gpu_of.size(); ++i) EXPECT_EQ(loaded->config.forward.gpu_of(i), gpu_of[i]) << line;
+    }
+  }
+}
+
 TEST(Load, GpusAreOneOrOneForEachPipeline) {
   const auto one = load_line("forward --loopback --engine persistent -p 3 --gpu 2");
   ASSERT_TRUE(one.ok()) << outcome(one);

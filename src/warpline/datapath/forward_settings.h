@@ -49,7 +49,7 @@ struct ForwardSettings {
   std::uint16_t ring_slots = 16;  ///< bursts in flight between receive and transmit, a power of two
   std::uint32_t tx_retries = 64;  ///< transmit attempts before the rest of a batch is dropped as tx_full
   std::uint32_t tx_first = 0;     ///< packets that each port sends before forwarding begins
-  std::vector<std::uint16_t> gpus = {0};  ///< CUDA ordinals: one for all pipelines, or one for each
+  std::vector<std::uint16_t> gpus = {0};  ///< CUDA ordinals, at most one per pipeline
   Nanos watchdog{1'000'000'000};          ///< a GPU engine with work that makes no progress for so long has failed
   GpuFailure on_gpu_failure = GpuFailure::stop;                ///< whether the run then ends or goes on
   memory::RecycleWay recycle = memory::RecycleWay::automatic;  ///< how sent buffers come back to the receive queues
@@ -58,8 +58,9 @@ struct ForwardSettings {
   bool loopback = false;       ///< between software NICs of the program's own, ports that a cable joins, or one looped
   std::string persona{};       ///< of a loopback's near NIC, as net_vnic's devargs name it; empty: its own
 
-  /// The CUDA ordinal of one pipeline's GPU.
-  [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
+  /// Returns the CUDA ordinal of the GPU of a pipeline. Pipelines use the GPUs in turn, so that the numbers of two
+  /// GPUs' pipelines differ by at most one.
+  [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[pipeline % gpus.size()]; }
   /// Returns the buffers that all bursts of one pipeline hold at most. A ring full of bursts of 512 is no state that an
   /// engine needs: those that adapt become large where few are in flight, so four of the largest, or 32 packets in
   /// every slot, are their bound. The receiving stage keeps it (BurstAllowance), and pools are made for it.

@@ -14,7 +14,7 @@ namespace warpline::forward {
 /// NIC's own memory, over PCIe. Goes when the ports that it was installed in are stopped, and before they are closed.
 class NicCopies {
  public:
-  /// `gpus`: one for all queues, or one for each.
+  /// `gpus`: queues use them in turn.
   explicit NicCopies(std::span<const std::uint16_t> gpus);
   ~NicCopies();
 

@@ -82,7 +82,7 @@ class NicCopies::Lanes {
   using Prepared = std::multimap<std::pair<rte_net_vnic_direction, std::uint16_t>, std::unique_ptr<GpuCopyLane>>;
 
   Result<void> prepare(rte_net_vnic_direction direction, std::uint16_t queue) {
-    handoff::GpuEngineSetup setup{.gpu = gpus_[gpus_.size() == 1 ? 0 : queue],
+    handoff::GpuEngineSetup setup{.gpu = gpus_[queue % gpus_.size()],
                                   .ctas = kCtas,
                                   .burst = handoff::kCopyThreads,
                                   .threads = handoff::kCopyThreads,

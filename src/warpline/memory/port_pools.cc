@@ -48,7 +48,7 @@ Result<PortPools> PortPools::make(const PortPoolsPlan& plan, const GpuMemory& gp
                     .cache = settings.cache,
                     .data_room = plan.data_room,
                     .node = plan.node};
-    const int gpu = plan.gpus.empty() ? 0 : plan.gpus[plan.gpus.size() == 1 ? 0 : i];
+    const int gpu = plan.gpus.empty() ? 0 : plan.gpus[i % plan.gpus.size()];
     WARPLINE_TRY(PacketPool payload, make_pool(shape, settings.memory, gpu, gpus));
     port::RxPools pools{.payload = payload.get()};
     made.pools_.push_back(std::move(payload));

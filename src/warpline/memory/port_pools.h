@@ -24,7 +24,7 @@ struct PortPoolsPlan {
   std::uint32_t size = 0;       ///< buffers of each pool
   std::uint32_t data_room = 0;  ///< bytes of a buffer without headroom
   std::uint16_t queues = 1;     ///< receive queues
-  std::vector<std::uint16_t> gpus{};  ///< that reach the memory: one for all queues, or one each
+  std::vector<std::uint16_t> gpus{};  ///< that reach the memory: queues use them in turn
   int node = runtime::kAnyNode;       ///< NUMA node of the port
 };
 

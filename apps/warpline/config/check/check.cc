@@ -383,9 +383,9 @@ class PacketChecker : Checker {
       refuse_idle("watchdog", "it is for engines on a GPU", "add --engine launch, graph or persistent");
       refuse_idle("on-gpu-failure", "the engine is not on a GPU", "add --engine launch, graph or persistent");
     }
-    if (forward.gpus.size() != 1 && forward.gpus.size() != forward.pipelines) {
+    if (forward.gpus.size() > forward.pipelines) {
       refuse(fmt::format("cannot use {} with {} GPUs", place("gpu"), forward.gpus.size()),
-             fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
+             fmt::format("the number of pipelines is {}", forward.pipelines), "name at most one GPU per pipeline");
     }
     const bool several = std::ranges::any_of(forward.gpus, [&](auto gpu) { return gpu != forward.gpus.front(); });
     if (several && config_.pool.memory == memory::MemoryKind::device &&

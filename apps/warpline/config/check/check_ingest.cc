@@ -86,9 +86,9 @@ class IngestChecker : Checker {
       refuse_idle("watchdog", "it is for engines on a GPU", "leave it out, or add --engine persistent");
     }
     const datapath::ForwardSettings& forward = config_.forward;
-    if (forward.gpus.size() != 1 && forward.gpus.size() != forward.pipelines) {
+    if (forward.gpus.size() > forward.pipelines) {
       refuse(fmt::format("cannot use {} with {} GPUs", place("gpu"), forward.gpus.size()),
-             fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
+             fmt::format("the number of pipelines is {}", forward.pipelines), "name at most one GPU per pipeline");
     }
   }
 
