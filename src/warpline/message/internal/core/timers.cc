@@ -67,7 +67,12 @@ Nanos Timers::silent_at(const Session& session) const {
   const std::int64_t timeout = endpoint_.config.peer_timeout.value;
   const std::int64_t silent = session.quiet_from.value + timeout;
   if (session.doubt == LossReason::none) return {silent};
-  return {std::min(silent, session.doubted_at.value + std::min(timeout / 8, kDoubtedPatience))};
+  const std::int64_t doubted = session.doubted_at.value + std::min(timeout / 8, kDoubtedPatience);
+  if (session.doubt != LossReason::unreachable || session.opened_here) return {std::min(silent, doubted)};
+  // A peer that opened the session may be behind a NAT that has another port for it now, and is found by its next sign
+  // of life.
+  const std::int64_t sign_of_life = std::max(timeout / 2, endpoint_.config.keepalive.value + timeout / 8);
+  return {std::min(silent, std::max(doubted, session.quiet_from.value + sign_of_life))};
 }
 
 Nanos Timers::room_patience() const { return {std::min(endpoint_.config.peer_timeout.value / 8, kRoomPatience)}; }

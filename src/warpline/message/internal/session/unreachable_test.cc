@@ -169,5 +169,62 @@ TEST(UnreachablePeer, WhoHasNotReadThePacketIsNotHeard) {
   EXPECT_EQ(two.client.packets, before + 1) << "it asks at once";
 }
 
+/// A client whose request waits for its answer, which the server sends to where it was; and ICMP of all that it sends.
+struct Waiting : Two {
+  Waiting() {
+    net.tap = [this](const Loopback::Host& from, std::vector<std::uint8_t>& bytes) {
+      if (&from != &server || !gone) return false;
+      PeerAddress to = client.address;
+      to.port = port;
+      const Unreachable said{to, bytes};
+      server.endpoint.unreachable({&said, 1}, net.now);
+      return false;
+    };
+    server.handle = [this](const MessageEvent& event) {
+      if (event.kind == EventKind::request) asked = event.id;
+      return event.kind == EventKind::request;
+    };
+  }
+  /// The server answers a second after it was asked, when the NAT has already forgotten the port.
+  void answer_late() {
+    ASSERT_EQ(request(300).status, CallStatus::ok);
+    net.run_for(Nanos{kSecond});
+    gone = true;
+    ASSERT_EQ(server.endpoint.respond(asked, {payload.data(), 500, false}, {.copy = true}, net.now), CallStatus::ok);
+    answered_at = net.now;
+  }
+  [[nodiscard]] std::uint64_t doubted() const { return server.endpoint.counters().peers_doubted.get(); }
+
+  bool gone = false;
+  std::uint16_t port = client.address.port;  ///< where it was
+  MessageId asked{};
+  Nanos answered_at{};
+};
+
+TEST(UnreachablePeer, ThatOpenedTheSessionIsFoundBehindItsNatsOtherPort) {
+  Waiting two;
+  two.answer_late();
+  two.client.address.port = 5000;
+  ASSERT_TRUE(two.until(two.client, EventKind::response));
+  EXPECT_EQ(Two::first(two.client, EventKind::response).status, MessageStatus::ok);
+  EXPECT_GE(two.doubted(), 1U);
+  EXPECT_EQ(two.server.endpoint.counters().sessions_lost.get(), 0U);
+  two.net.run_for(Nanos{kSecond});
+  EXPECT_EQ(two.server.endpoint.facts(two.there).peer, two.client.address);
+}
+
+TEST(UnreachablePeer, ThatOpenedTheSessionIsLostAfterHalfTheSilence) {
+  Waiting two;
+  two.answer_late();
+  two.client.dead = true;
+  ASSERT_TRUE(two.until(two.server, EventKind::lost));
+  EXPECT_EQ(Two::first(two.server, EventKind::lost).reason, LossReason::unreachable);
+  const std::int64_t silence = two.net.now.value - two.answered_at.value;
+  EXPECT_GE(silence, small().peer_timeout.value / 2);
+  EXPECT_GE(silence, small().keepalive.value) << "signs of life of an idle peer are so far apart";
+  EXPECT_LT(silence, small().peer_timeout.value / 2 + kSecond);
+  EXPECT_EQ(two.doubted(), 1U);
+}
+
 }  // namespace
 }  // namespace warpline::message
