@@ -6,7 +6,9 @@ namespace warpline::gpu {
 
 Result<CudaStream> CudaStream::create() { return built_without_cuda("a CUDA stream"); }
 CudaStream::State CudaStream::query() const { return State::failed; }
-Result<void> CudaStream::wait_for(CUstream_st* /*stream*/, Nanos /*timeout*/) { return built_without_cuda("work on the GPU"); }
+Result<void> CudaStream::wait_for(CUstream_st* /*stream*/, Nanos /*timeout*/) {
+  return built_without_cuda("work on the GPU");
+}
 std::optional<Error> CudaStream::failure() const { return built_without_cuda("work on the GPU"); }
 Result<void> CudaStream::copy(void*, const void*, std::size_t) const { return built_without_cuda("work on the GPU"); }
 bool CudaStream::queue_copy(void*, const void*, std::size_t) const { return false; }
