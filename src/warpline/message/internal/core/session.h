@@ -165,6 +165,7 @@ struct alignas(64) Session {
   bool widened = false;              ///< reorder_windows grew since `lost_at`
   std::uint8_t reorder_persist = 0;  ///< times that packets are found lost until it is one again
   std::uint16_t losses = 0;          ///< packets found lost since `lost_at`, less those that were late
+  std::uint16_t vanish_share = 0;    ///< of 65536: how often long packets were lost, moving average; Recovery's
   Nanos lost_at;                     ///< when packets were found lost first, of those that may yet prove to be late
   std::uint32_t starved_next = kNone;
   std::uint32_t wanting_next = kNone;

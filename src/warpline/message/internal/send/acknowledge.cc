@@ -72,7 +72,7 @@ void Recovery::acknowledge_group(Session& session, std::uint64_t first, std::uin
 void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally& tally) {
   if (number >= session.sent.next()) return;
   const SentPacket& packet = session.sent.at(core_.blocks, number);
-  if (packet.large) session.vanished = 0;
+  if (packet.large) note_large_arrived(session);
   if (packet.probes_path()) path_probe_arrived(session, packet);
   if (packet.in_flight()) {
     leave_flight(session, packet);

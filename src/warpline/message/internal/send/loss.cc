@@ -2,6 +2,7 @@
 // Which packets are lost: by packets sent later that arrived (RACK, RFC 8985; packet threshold as RFC 9002, section
 // 6.1.1), or by a timeout.
 #include <algorithm>
+#include <bit>
 
 #include "warpline/message/internal/send/recovery.h"
 
@@ -9,9 +10,18 @@ namespace warpline::message {
 namespace {
 
 constexpr std::uint64_t kPacketThreshold = 3;
-constexpr std::uint8_t kMostVanished = 3;
 constexpr std::uint8_t kMaxReorderWindows = 64;
 constexpr std::uint8_t kReorderPersist = 16;  ///< RFC 8985, section 6.2, step 4
+
+/// RFC 8899, section 4.3: loss must be excessive. The times in a row that long packets vanish until it is: so many that
+/// by chance, where they are lost as often as before (p), it is less likely than 2^-30: p^n < 2^-30. Five on a path
+/// without loss: some round trips.
+std::uint8_t vanished_in_a_black_hole(std::uint16_t share) {
+  constexpr int kSafety = 30;  // bits
+  constexpr int kLeast = 5;
+  const int bits = std::max(16 - static_cast<int>(std::bit_width(share)), 1);  // p is less than 2^-bits, or above half
+  return static_cast<std::uint8_t>(std::max((kSafety + bits - 1) / bits, kLeast));
+}
 
 /// RFC 8985, section 6.2, step 4: how much longer than a round trip a packet may take.
 Nanos reorder_window(const Session& session) {
@@ -88,7 +98,7 @@ void Recovery::detect_losses(Session& session, Nanos heard) {
     mark_lost(session, number);
   }
   session.first_in_flight = std::min(number, session.sent.next());
-  if (session.vanished >= kMostVanished) fall_back(session);
+  if (session.vanished >= vanished_in_a_black_hole(session.vanish_share)) fall_back(session);
 }
 
 void Recovery::mark_lost(Session& session, std::uint64_t number) {

@@ -65,6 +65,7 @@ void Recovery::change_path(Session& session, bool other_address) {
   session.vanished = 0;
   session.vanish_from = session.sent.next();
   if (other_address) {
+    session.vanish_share = 0;
     session.reordering = false;
     session.reorder_windows = 1;
     begin_elsewhere(session);

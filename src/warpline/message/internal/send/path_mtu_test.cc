@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -314,12 +315,34 @@ TEST(PathMtu, AllSessionsOfThePathFallBackTogether) {
   EXPECT_EQ(two.client.endpoint.counters().black_holes.get(), 1U);
 }
 
+/// RFC 8899, section 4.3: "excessive loss" alone shows a black hole.
 TEST(PathMtu, HeavyLossIsSeldomTakenForABlackHole) {
-  Narrow two(1500);
-  two.net.run_for(Nanos{kMs});
-  two.net.impairment.loss = 200'000;
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(two.echo(50'000));
-  EXPECT_LE(two.client.endpoint.counters().black_holes.get(), 3U) << "of twelve hundred packets";
+  for (const std::uint32_t loss : {100'000U, 200'000U, 300'000U}) {
+    Narrow two(1500);
+    two.net.run_for(Nanos{kMs});
+    two.net.impairment.loss = loss;
+    for (int i = 0; i < 40; ++i) EXPECT_TRUE(two.echo(50'000));
+    EXPECT_EQ(two.client.endpoint.counters().black_holes.get(), 0U) << loss;
+    EXPECT_EQ(two.server.endpoint.counters().black_holes.get(), 0U) << loss;
+    EXPECT_EQ(two.datagram(two.client, two.session), 1472U) << loss;
+  }
+}
+
+TEST(PathMtu, ABlackHoleIsFoundBesideOtherLoss) {
+  for (const std::uint32_t loss : {0U, 10'000U, 100'000U, 300'000U}) {
+    Narrow two(1500);
+    two.net.run_for(Nanos{kMs});
+    two.net.impairment.loss = loss;
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(two.echo(50'000));
+    two.mtu = 1250;
+    const Nanos before = two.net.now;
+    EXPECT_TRUE(two.echo(1400));
+    EXPECT_EQ(two.client.endpoint.counters().black_holes.get(), 1U) << loss;
+    EXPECT_LE(two.datagram(two.client, two.session), 1250U) << loss;
+    EXPECT_LT(two.net.now.value - before.value, kSecond) << loss;
+    RecordProperty("found_after_us_at_" + std::to_string(loss),
+                   static_cast<int>((two.net.now.value - before.value) / 1000));
+  }
 }
 
 TEST(PathMtu, GoBackNIsAsLongAsItWasTold) {

@@ -149,6 +149,15 @@ class Recovery {
   void mark_lost(Session& session, std::uint64_t number);
   /// A packet longer than the base was lost: a black hole has opened if such are lost again and again and none arrives.
   void note_vanished(Session& session, std::uint64_t number);
+  /// One has arrived: the times that some vanished before it were loss as it happens.
+  static void note_large_arrived(Session& session) {
+    constexpr std::uint32_t kWeight = 64;  // of the last so many
+    std::uint32_t share = session.vanish_share - session.vanish_share / kWeight;
+    if (session.vanished != 0) [[unlikely]]
+      share = std::min(share + session.vanished * (0x10000U / kWeight), 0xffffU);
+    session.vanish_share = static_cast<std::uint16_t>(share);
+    session.vanished = 0;
+  }
   void path_probe_arrived(Session& session, const SentPacket& packet);
   void path_probe_lost(Session& session, SentPacket& packet);
   void fall_back(Session& session);

@@ -27,6 +27,7 @@ void SessionLife::begin(Session& session) {
   session.moved_from = 0;
   session.vanished = 0;
   session.vanish_from = 0;
+  session.vanish_share = 0;
   session.received = PacketWindow{};
   session.newest = 0;
   session.unacknowledged = 0;
