@@ -44,7 +44,9 @@ TEST_P(ThreadLanes, ReceiveAConnection) {
   lender.settle(now);
   EXPECT_EQ(lender.lent(), 0U);
   EXPECT_EQ(lender.taken, 1);
-  const auto event = receiver.poll();
+  auto event = receiver.poll();
+  // A thread that lost its processor meanwhile has reported the burst in two parts.
+  while (event && event->state == ConnectionState::open) event = receiver.poll();
   ASSERT_TRUE(event);
   EXPECT_EQ(event->state, ConnectionState::finished);
   EXPECT_EQ(event->readable, 2500U);
