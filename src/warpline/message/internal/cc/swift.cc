@@ -8,9 +8,9 @@ namespace warpline::message {
 namespace {
 
 constexpr double kLossWeight = 1.0 / 256;
-// Next to nothing, in packets, and the round trips in a row that tell a long path.
-constexpr float kNextToNothing = 0.25F;
+// Round trips in a row with the smallest window that tell a long path.
 constexpr std::uint8_t kLongPathSamples = 5;
+constexpr float kSmallestWindow = 1.01F;  ///< times the least one, for rounding
 // Packets whose least round trip says that the path is not as long as was learned.
 constexpr std::uint32_t kShortPathPackets = 256;
 constexpr std::uint8_t kTimeoutsUntilReset = 5;  // RETX_RESET_THRESHOLD of algorithm 1
@@ -67,15 +67,18 @@ void Swift::follow(float& window, Nanos& decreased_at, double delay, double targ
   }
 }
 
+/// Only with the smallest window: with a larger one a delay above the target may be the queue of many flows that share
+/// a link, which the target is to bound. Half of the given target is added, not of the learned one: flows that take a
+/// queue for the path would raise it further and further.
 void Swift::learn_path(double delay, double target) {
-  if (delay < target || fabric_ > kNextToNothing) {
+  if (delay < target || fabric_ > min_window_ * kSmallestWindow) {
     above_target_ = 0;
     return;
   }
   path_rtt_ = as_float(above_target_ == 0 ? delay : std::min<double>(path_rtt_, delay));
   if (++above_target_ < kLongPathSamples) return;
   above_target_ = 0;
-  base_target_ = as_float(std::min(path_rtt_ + base_target_ / 2.0, 10e9));
+  base_target_ = as_float(std::min(path_rtt_ + given_target_ / 2.0, 10e9));
   slow_start_ = true;
   counted_packets_ = 0;
 }

@@ -15,8 +15,8 @@ namespace warpline::message {
 ///
 /// Beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; a small
 /// share of losses is taken for corruption and left to what the delay says. A path that is longer than the target
-/// shows by round trips that stay above it though next to nothing is sent: the target is then raised beyond the least
-/// of them. Not before: who took the shortest round trip for the path's would, beginning while the queue is long, take
+/// shows by round trips that stay above it with the smallest window: the target is then raised beyond the least of
+/// them. Not before: who took the shortest round trip for the path's would, beginning while the queue is long, take
 /// the queue for the path and keep it long. When round trips are shorter for a while, the target comes back.
 class Swift {
  public:
@@ -58,7 +58,7 @@ class Swift {
   float base_target_;                  ///< given, or learned
   float least_delay_ = 0;              ///< of the last packets; 0: none yet
   float remembered_window_ = 0;        ///< packets
-  float path_rtt_ = 0;                 ///< least round trip of those above the target while next to nothing was sent
+  float path_rtt_ = 0;                 ///< least round trip of those above the target with the smallest window
   std::uint16_t counted_packets_ = 0;  ///< of which least_delay_ is the least
   std::uint8_t above_target_ = 0;      ///< how many of these in a row
   float rtt_ = 0;                      ///< newest; 0: none yet
