@@ -171,7 +171,8 @@ def answer(rig, cable, kind, seconds=20):
 
 
 def is_arp(frame):
-    return frame[12:14] == b"\x08\x06"
+    """ARP, but not an announcement (RFC 5227, 2.3: sender and target are the same), which a port sends at its start."""
+    return frame[12:14] == b"\x08\x06" and frame[28:32] != frame[38:42]
 
 
 def is_ipv4(frame):
