@@ -9,6 +9,10 @@ namespace {
 /// Probes in a row that nothing answered after which a session leaves blocks of sent packets to others that lack them.
 constexpr std::uint8_t kUnansweredGivesWay = 3;
 
+/// A peer that is heard but acknowledges nothing is lost after so many times peer_timeout: by default 120 s, above the
+/// 100 s that RFC 1122, section 4.2.3.5, asks for at least.
+constexpr std::int64_t kInVain = 8;
+
 }  // namespace
 
 void Watch::advance() {
@@ -121,11 +125,10 @@ void Watch::on_probe_timeout(Session& session) {
   session.last_sent = core_.context.now();
   if (session.unanswered == 0) session.unanswered_from = core_.context.attended();
   if (session.unanswered < 0xff) ++session.unanswered;
-  // A peer that opened the session, sends, but acknowledges nothing would keep what it holds here for as long as it
-  // likes.
+  // A peer that sends but acknowledges nothing would keep what it holds here for as long as it likes.
   const std::int64_t in_vain = core_.context.attended().value - session.unanswered_from.value;
-  if (!session.opened_here && session.unanswered > Timers::kUnansweredIsSilent &&
-      in_vain >= core_.context.config.peer_timeout.value) {
+  if (session.unanswered > Timers::kUnansweredIsSilent &&
+      in_vain / kInVain >= core_.context.config.peer_timeout.value) {
     return life_.lose(session, session.doubt == LossReason::none ? LossReason::silent : session.doubt);
   }
   if (session.go_back_n) {
