@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_memory.h>
 
 #include "warpline/machine/hugepages.h"
 #include "warpline/machine/ordinary_scheduling.h"
@@ -105,6 +107,18 @@ void remove_runtime_dir(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   std::filesystem::remove(folder.parent_path(), ignored);  // unless others are in it
+}
+
+/// Without reserved hugepages, lets the kernel use large pages for DPDK's memory where its settings allow that
+/// (Documentation/admin-guide/mm/transhuge.rst): what translates addresses for GPUs is soon short of entries for pages
+/// of 4 KiB, and several GPUs share it.
+void ask_for_large_pages() {
+  rte_memseg_list_walk(
+      [](const rte_memseg_list* list, void*) {
+        (void)madvise(list->base_va, list->len, MADV_HUGEPAGE);
+        return 0;
+      },
+      nullptr);
 }
 
 Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool hugepages, Bytes memory) {
@@ -257,6 +271,7 @@ Result<Eal> Eal::start_once(const RuntimeSettings& settings, const LcorePlan& pl
     set_affinity(eal.affinity_);
     return error;
   }
+  if (!eal.hugepages_) ask_for_large_pages();
   eal.owner_ = true;
   if (!telemetry.empty()) eal.telemetry_dir_ = runtime_dir;
   return eal;
