@@ -38,7 +38,7 @@ class IngestCommand : ForwarderFrame {
     WARPLINE_CHECK(choose_engine());
     choose_consumer();
     WARPLINE_CHECK(plan_forwarding(config_.forward.loopback || verifies()));
-    WARPLINE_CHECK(open());
+    WARPLINE_CHECK(open(!overruns()));
     WARPLINE_CHECK(check_device_pool());
     static_wires_ = ingest::on_static_wires(config_.ports);
     if (static_wires_ && verifies()) ingest::fill_with_frames(ports_->pools(), *traffic_, ticks_now());
@@ -132,8 +132,10 @@ class IngestCommand : ForwarderFrame {
 
   /// Without a rate the far side keeps as much on its way as fits, so that nothing is lost; with one it sends at that,
   /// and what is too much is the port's to drop.
+  [[nodiscard]] bool overruns() const { return is_given(loaded_, "traffic.rate") && !transmits(); }
+
   void change_far(FarOptions& far) const {
-    if (is_given(loaded_, "traffic.rate") && !transmits()) far.window = 0;
+    if (overruns()) far.window = 0;
     if (!transmits()) far.arrived = [this] { return arrived(); };
     far.receives = ports().size() > 1;
   }

@@ -42,7 +42,7 @@ class L3ForwardRun : PathsFrame {
   Result<int> run() {
     WARPLINE_TRY(const route::RouteSet routes, read_routes());
     WARPLINE_CHECK(plan_paths(router::lay_out_routing));
-    WARPLINE_CHECK(open_ports(0, router::route_memory(config_.l3forward.lookup, routes)));
+    WARPLINE_CHECK(open_ports({}, router::route_memory(config_.l3forward.lookup, routes)));
     announce(ports(), &ports_->recycling());
     WARPLINE_TRY(router_, router::Router::create(config_.datapath(), config_.l3forward, layout_, lcores_, route_ports(),
                                                  routes));

@@ -12,17 +12,11 @@ import threading
 import unittest
 
 from support import frames
-from support.case import LIVE_ROW, Case
 from support.iperf import iperf
-from support.namespaces import Namespace, veth
 from support.neighbors import echo, neighbor
 from support.program import IS_ROOT
+from support.routing import EAST, EAST6, FAR, FAR6, ROUTER_WEST, ROUTER_WEST6, ROUTES, WEST, WEST6, RoutedCase
 
-WEST, WEST6 = "10.7.1.2", "fd07:1::2"
-EAST, EAST6 = "10.7.2.2", "fd07:2::2"
-FAR, FAR6 = "10.7.9.1", "fd07:9::1"  # behind the east
-ROUTER_WEST, ROUTER_WEST6 = "10.7.1.1", "fd07:1::1"
-ROUTES = f"10.7.9.0/24 via {EAST}\nfd07:9::/64 via {EAST6}\n"
 KNOWN = ("REACHABLE", "STALE", "DELAY", "PROBE")
 
 # linux/in.h, linux/in6.h, linux/errqueue.h
@@ -69,52 +63,7 @@ class Errors:
 
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
-class L3Forward(Case):
-    def setUp(self):
-        super().setUp()
-        self.west, self.router, self.east = (Namespace(role) for role in ("west", "router", "east"))
-        for namespace in (self.west, self.router, self.east):
-            self.addCleanup(namespace.remove)
-        veth(self.west, "west0", self.router, "left0")
-        veth(self.east, "east0", self.router, "right0")
-        for namespace, link, own, router in (
-            (self.west, "west0", (WEST, WEST6), (ROUTER_WEST, ROUTER_WEST6)),
-            (self.east, "east0", (EAST, EAST6), ("10.7.2.1", "fd07:2::1")),
-        ):
-            for address, length, gateway in zip(own, (24, 64), router):
-                nodad = ("nodad",) if ":" in address else ()
-                namespace.ip("address", "add", f"{address}/{length}", "dev", link, *nodad)
-                namespace.ip("route", "add", "default", "via", gateway)
-        self.east.ip("address", "add", f"{FAR}/32", "dev", "lo")
-        self.east.ip("address", "add", f"{FAR6}/128", "dev", "lo", "nodad")
-
-    def routing(self, *arguments, routes=ROUTES):
-        (self.scratch.path / "routes").write_text(routes, encoding="ascii")
-        program = self.start(
-            "l3forward",
-            "--port",
-            "net_af_packet0,iface=left0",
-            "--port",
-            "net_af_packet1,iface=right0",
-            "--address",
-            f"{ROUTER_WEST}/24+{ROUTER_WEST6}/64",
-            "--address",
-            "10.7.2.1/24+fd07:2::1/64",
-            "--routes",
-            "routes",
-            "--json",
-            "--interval",
-            "50ms",
-            *arguments,
-            netns=self.router.name,
-        )
-        program.wait_for("stderr", LIVE_ROW)
-        return program
-
-    def stop(self, program):
-        program.signal(signal.SIGINT)
-        return self.report_of(program.finish(), code=130)
-
+class L3Forward(RoutedCase):
     def errors(self, version6):
         handle = Errors(self.west, version6)
         self.addCleanup(handle.close)

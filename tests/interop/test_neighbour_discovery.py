@@ -9,7 +9,7 @@ import unittest
 
 from support import frames
 from support.case import Case
-from support.namespaces import Namespace, veth
+from support.namespaces import Namespace, Switch, veth
 from support.neighbors import echo
 from support.program import IS_ROOT
 
@@ -150,22 +150,13 @@ class NeighbourDiscovery(Case):
         self.stop(program)
 
     def test_a_bridge_that_snoops_passes_solicitations_on(self):
-        switch = Namespace("switch")
+        switch = Switch(self)
         host = Namespace("host")
-        self.addCleanup(switch.remove)
         self.addCleanup(host.remove)
-        switch.ip("link", "add", "br0", "type", "bridge", "mcast_snooping", 1)
-        veth(host, "host0", switch, "p0")
-        veth(self.far, "right0", switch, "p1")
-        for port in ("p0", "p1"):
-            switch.ip("link", "set", port, "master", "br0")
-        # The waits are hundredths of a second.
-        times = {"mcast_query_response_interval": 50, "mcast_startup_query_interval": 50, "mcast_query_interval": 300}
-        switch.ip("link", "set", "br0", "type", "bridge", *(word for pair in times.items() for word in pair))
-        switch.ip("link", "set", "br0", "type", "bridge", "mcast_querier", 1)
-        switch.ip("link", "set", "br0", "up")
+        switch.join(host, "host0")
+        port = switch.join(self.far, "right0")
         program = self.started(COMMANDS[0], self.far, "right0")
-        with switch.packet_socket("p1", timeout=30) as handle:
+        with switch.space.packet_socket(port, timeout=30) as handle:
             # A report that answers a query: until one has come, the bridge does not hold groups apart.
             next_frame(handle, lambda frame: is_report(frame) and (frame[62] == 131 or frame[70] == 2))
         host.ip("address", "add", "fd00:8::9/64", "dev", "host0", "nodad")

@@ -8,12 +8,12 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 import unittest
 
 from support.messages import ROW, MessageCase
-from support.namespaces import joined_namespaces
+from support.namespaces import joined_namespaces, limit_rate
 from support.program import IS_ROOT
+from support.wires import VlanWire
 
 PORT = 24240
 CLIENT, SERVER = "10.9.0.1", "10.9.0.100"
@@ -115,8 +115,7 @@ class Outside(MessageCase):
     def test_a_rate_limit_on_the_way(self):
         self.addresses()
         for space, link in ((self.near, "left0"), (self.far, "right0")):
-            self.optional("tc", "-n", space.name, "qdisc", "add", "dev", link, "root", "tbf", "rate", "20mbit",
-                          "burst", "16kb", "limit", "64kb")  # fmt: skip
+            limit_rate(self, space, link, "20mbit")
         there = self.serving()
         # More than the link carries: 16 requests of 8 KiB in flight, and their responses.
         here = self.client("--connect", f"{SERVER}:{PORT}", "--test", "echo", "-P", 4, "-n", 400, "-l", 8192, "--verify",
@@ -133,6 +132,20 @@ class Outside(MessageCase):
         there = self.serving()
         self.assertNotIn("losses", self.all_answered(self.asking(1000).finish(), 1000))
         self.assertEqual(self.stopped(there)["requests"]["served"], 1000)
+
+    def test_a_vlan_of_the_servers_port(self):
+        """Where the kernel has no VLANs: the client's link is an access port, the server's a trunk."""
+        self.near.ip("link", "delete", "left0")
+        wire = VlanWire(self.near, self.far, 7)
+        self.addCleanup(wire.remove)
+        self.near.ip("address", "add", f"{CLIENT}/24", "dev", "left0")
+        there = self.server(
+            "--port", "net_af_packet0,iface=right0", "--address", f"{SERVER}/24", "--listen", f"{SERVER}:{PORT}", "--vlan", 7,
+            netns=self.far.name,
+        )  # fmt: skip
+        self.assertNotIn("losses", self.all_answered(self.asking(400).finish(), 400))
+        self.assertEqual(self.stopped(there)["requests"]["served"], 400)
+        self.assertGreaterEqual(min(wire.counts[:2]), 400)
 
     def test_clients_behind_a_nat(self):
         self.addresses()
@@ -161,10 +174,11 @@ class Outside(MessageCase):
             client.signal(signal.SIGKILL)
         for client in stopped:
             client.signal(signal.SIGSTOP)
-        time.sleep(2)  # the length of the stop, which is the test's subject: nothing is waited for
-        for client in stopped:
+        for client in good:
+            self.assertNotIn("losses", self.all_answered(client.finish(), 3000))
+        for client in stopped:  # as long as the others took
             client.signal(signal.SIGCONT)
-        for client in (*good, *stopped):
+        for client in stopped:
             self.assertNotIn("losses", self.all_answered(client.finish(), 3000))
         report = self.stopped(there)  # conserved, no buffer leaked, no byte wrong
         self.assertGreater(report["requests"]["served"], 8 * 3000)

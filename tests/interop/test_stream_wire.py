@@ -4,11 +4,11 @@
 import signal
 import unittest
 
-from support.damaging_wire import DamagingWire
 from support.namespaces import Namespace
 from support.program import IS_ROOT
 from support.sending import SEED, SendCase
 from support.streams import VethCase
+from support.wires import DamagingWire
 
 FAULTS = {"loss": 0.01, "duplicate": 0.01, "reorder": 0.02, "corrupt": 0.01}
 

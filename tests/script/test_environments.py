@@ -9,43 +9,13 @@ import unittest
 from pathlib import Path
 
 from support.case import LIVE_ROW
+from support.environments import COVERS, EPERM, FILTERS, SERVICES
 from support.messages import MessageCase, free_port
 from support.program import IS_ROOT, NOBODY
 
-EPERM, ENOSYS = 1, 38
 PACKETS = 20_000
 FORWARD = ("forward", "--loopback", "--verify", "--packets", PACKETS, "--engine", "thread", "--json")
 INGEST = ("ingest", "--loopback", "--packets", PACKETS, "--json")
-# What Kubernetes sets for Services of the pod's namespace (Kubernetes' documents, "Accessing the Service").
-SERVICES = {
-    "WARPLINE_SERVICE_HOST": "10.96.0.7",
-    "WARPLINE_SERVICE_PORT": "9400",
-    "WARPLINE_PORT": "tcp://10.96.0.7:9400",
-    "WARPLINE_PORT_9400_TCP": "tcp://10.96.0.7:9400",
-    "WARPLINE_PORT_9400_TCP_ADDR": "10.96.0.7",
-    "WARPLINE_METRICS_SERVICE_HOST": "10.96.0.8",
-    "WARPLINE_FORWARD_SERVICE_HOST": "10.96.0.9",
-    "WARPLINE_FORWARD_SERVICE_PORT_METRICS": "9400",
-    "WARPLINE_FORWARD_PORT": "tcp://10.96.0.9:9400",
-    "WARPLINE_FORWARD_PORT_9400_TCP_PROTO": "tcp",
-    "KUBERNETES_SERVICE_HOST": "10.96.0.1",
-}
-# {name: (error, calls)}: the seccomp profiles of container runtimes, as their users have met them.
-FILTERS = {
-    "Docker without CAP_SYS_NICE": (EPERM, "get_mempolicy,set_mempolicy,mbind,migrate_pages,move_pages,bpf,perf_event_open,userfaultfd,kcmp"),
-    "a libseccomp that does not know new calls": (
-        EPERM, "landlock_create_ruleset,landlock_add_rule,landlock_restrict_self,memfd_secret,pidfd_open,pidfd_getfd,close_range,openat2,"
-        "faccessat2,epoll_pwait2,futex_waitv,io_uring_setup"),
-    "an old kernel": (
-        ENOSYS, "clone3,landlock_create_ruleset,landlock_add_rule,landlock_restrict_self,pidfd_open,close_range,openat2,faccessat2,"
-        "epoll_pwait2,statx,rseq,membarrier,mlock2,get_mempolicy,set_mempolicy,mbind"),
-}
-COVERS = {
-    "no /sys": ("--cover", "/sys"),
-    "read-only /sys and no /run": ("--read-only", "/sys:/proc/sys", "--cover", "/run"),
-    "no NUMA nodes": ("--cover", "/sys/devices/system/node"),
-    "no /dev/shm": ("--cover", "/dev/shm"),
-}
 
 
 class Environments(MessageCase):
@@ -137,6 +107,18 @@ class Environments(MessageCase):
                     doctor = self.warpline("doctor", "--json", user=NOBODY, around=around, env=env)
                     self.assertEqual((doctor.code, len(doctor.stderr.splitlines())), (3, 1), f"{outcome}\n{doctor}")
                     self.assertFalse(doctor.report["ready"])
+
+    @unittest.skipUnless(IS_ROOT, "loads system call filters")
+    def test_short_receive_buffers(self):
+        """net.core.rmem_max as systems have it that nobody has prepared: what does not fit is lost, and sent again."""
+        around = ("--ignore-buffers", "yes")
+        server = self.server("--listen", address := f"127.0.0.1:{free_port()}", user=NOBODY, around=around)
+        clients = [
+            self.client("--connect", address, "-P", 4, "-n", 100, "-l", "256Ki", "--verify", user=NOBODY, around=around) for _ in range(2)
+        ]
+        for client in clients:
+            self.all_answered(client.finish(), 100)
+        self.stopped(server)
 
     @unittest.skipUnless(IS_ROOT, "sets limits")
     def test_low_limits(self):

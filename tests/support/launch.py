@@ -2,7 +2,7 @@
 """Becomes the program under test inside namespaces of its own.
 
 launch.py [--netns NAME] [--mask DIR] [--cover DIR:DIR] [--read-only DIR:DIR] [--limits NAME=N:NAME=N] [--user UID]
-          [--refuse ERRNO=CALL,CALL] -- COMMAND...
+          [--refuse ERRNO=CALL,CALL] [--ignore-buffers yes] -- COMMAND...
 
 --mask DIR binds DIR's folders over the places where DPDK programs leave files (/run/dpdk, /dev/shm, /tmp), in a mount
 namespace that only the program sees. What stands in DIR afterwards is what the program left behind, whatever else runs
@@ -10,13 +10,15 @@ on the machine at the same time.
 
 The others are what containers and service managers do: --cover puts an empty read-only folder over each DIR, --read-only
 makes what is at DIR read-only, --limits sets resource limits (nofile=64), and --refuse has a seccomp filter refuse
-system calls with an error number.
+system calls with an error number. --ignore-buffers yes leaves sockets' receive buffers as long as the system makes them,
+and says nothing, as a low net.core.rmem_max does (socket(7)), which is one for all namespaces.
 """
 
 import ctypes
 import os
 import resource
 import signal
+import socket
 import sys
 
 CLONE_NEWNS = 0x00020000
@@ -56,7 +58,8 @@ def cover(folder):
 
 
 def make_read_only(folder):
-    check(libc.mount(folder.encode(), folder.encode(), None, MS_BIND | MS_REC, None))
+    if folder != "/":  # which is mounted, and what is mounted below it stays as it is
+        check(libc.mount(folder.encode(), folder.encode(), None, MS_BIND | MS_REC, None))
     check(libc.mount(b"none", folder.encode(), None, MS_BIND | MS_REMOUNT | MS_RDONLY, None))
 
 
@@ -65,18 +68,35 @@ def limit(setting):
     resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (int(value), int(value)))
 
 
-def refuse(setting):
-    """By libseccomp, as container runtimes do."""
-    number, _, calls = setting.partition("=")
+class Comparison(ctypes.Structure):
+    """struct scmp_arg_cmp of libseccomp: an argument of a system call that is to have a value."""
+
+    _fields_ = [("argument", ctypes.c_uint), ("operator", ctypes.c_int), ("value", ctypes.c_uint64), ("more", ctypes.c_uint64)]
+
+
+def filter_calls(rules):
+    """By libseccomp, as container runtimes do. `rules`: (name of a system call, error, {argument: value}) each."""
     seccomp = ctypes.CDLL("libseccomp.so.2")
     seccomp.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(seccomp.seccomp_init(0x7FFF0000))  # SCMP_ACT_ALLOW
-    for call in calls.split(","):
+    for call, error, arguments in rules:
         resolved = seccomp.seccomp_syscall_resolve_name(call.encode())
-        if resolved >= 0 and seccomp.seccomp_rule_add(context, 0x00050000 | int(number), resolved, 0) != 0:  # SCMP_ACT_ERRNO
+        equal = [Comparison(argument, 4, value, 0) for argument, value in arguments.items()]  # SCMP_CMP_EQ
+        action = 0x00050000 | error  # SCMP_ACT_ERRNO
+        if resolved >= 0 and seccomp.seccomp_rule_add_array(context, action, resolved, len(equal), (Comparison * len(equal))(*equal)) != 0:
             raise OSError(f"no rule for {call}")
     if seccomp.seccomp_load(context) != 0:
         raise OSError("the filter is not loaded")
+
+
+def refuse(setting):
+    number, _, calls = setting.partition("=")
+    filter_calls([(call, int(number), {}) for call in calls.split(",")])
+
+
+def ignore_buffers(_):
+    options = (socket.SO_RCVBUF, 33)  # 33: SO_RCVBUFFORCE
+    filter_calls([("setsockopt", 0, {1: socket.SOL_SOCKET, 2: option}) for option in options])
 
 
 def become(user):
@@ -99,8 +119,9 @@ def main(arguments):
     program = os.open(command[0], os.O_RDONLY | os.O_CLOEXEC)
     if "--user" in settings:
         become(int(settings["--user"]))
-    if "--refuse" in settings:
-        refuse(settings["--refuse"])
+    for option, action in (("--refuse", refuse), ("--ignore-buffers", ignore_buffers)):
+        if option in settings:
+            action(settings[option])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that would be inherited
     os.execve(program, command, os.environ)
 

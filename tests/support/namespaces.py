@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import fcntl
 import itertools
+import json
 import os
 import socket
 import struct
@@ -126,6 +127,46 @@ def veth(left, left_name, right, right_name, mtu=1500):
     for namespace, name in ((left, left_name), (right, right_name)):
         namespace.ip("link", "set", name, "up")
         namespace.no_offloads(name)
+
+
+class Switch:
+    """A bridge that snoops multicast, in a namespace of its own that the end of `case` removes. As a querier it asks for
+    groups and so holds them apart: a frame to a group is for those that reported it."""
+
+    def __init__(self, case, querier=True):
+        self.space = Namespace("switch", ipv6=querier)
+        case.addCleanup(self.space.remove)
+        self.ports = 0
+        self.space.ip("link", "add", "br0", "type", "bridge", "mcast_snooping", 1)
+        # The waits are hundredths of a second.
+        times = {"mcast_query_response_interval": 50, "mcast_startup_query_interval": 50, "mcast_query_interval": 300}
+        self.space.ip("link", "set", "br0", "type", "bridge", *(word for pair in times.items() for word in pair))
+        self.space.ip("link", "set", "br0", "type", "bridge", "mcast_querier", int(querier))
+        self.space.ip("link", "set", "br0", "up")
+
+    def join(self, space, interface):
+        """Returns the name of the switch's port."""
+        port = f"p{self.ports}"
+        self.ports += 1
+        veth(space, interface, self.space, port)
+        self.space.ip("link", "set", port, "master", "br0")
+        return port
+
+
+def limit_rate(case, space, interface, rate, burst="16kb", limit="64kb"):
+    """A token bucket at what leaves by `interface`, or the test is skipped where the kernel has none."""
+    command = ["tc", "-n", space.name, "qdisc", "add", "dev", interface, "root", "tbf", "rate", rate, "burst", burst]
+    done = subprocess.run([*command, "limit", limit], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        case.skipTest(f"tc: {done.stderr.strip()}")
+
+
+def dropped_by_limit(space, interface):
+    """Frames that the token bucket of `interface` had no room for."""
+    told = subprocess.run(
+        ["tc", "-n", space.name, "-s", "-j", "qdisc", "show", "dev", interface], check=True, capture_output=True, text=True
+    ).stdout
+    return sum(bucket["drops"] for bucket in json.loads(told) if bucket["kind"] == "tbf")
 
 
 def joined_namespaces(case):

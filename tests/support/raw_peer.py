@@ -31,6 +31,17 @@ def options(mss=None, scale=None, selective=False, blocks=()):
     return out + bytes((NOP,)) * (-len(out) % 4)
 
 
+def whole_frame(handle):
+    """The next frame of a packet socket with PACKET_AUXDATA, as it was on the wire."""
+    frame, ancillary, _, _ = handle.recvmsg(65535, socket.CMSG_SPACE(AUXDATA.size))
+    for level, kind, data in ancillary:
+        if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
+            status, _, _, _, _, control, _ = AUXDATA.unpack_from(data)
+            if status & TP_STATUS_VLAN_VALID:
+                return frame[:12] + struct.pack("!HH", frames.ETHERTYPE_VLAN, control) + frame[12:]
+    return frame
+
+
 class Segment:
     """A segment that the program sent."""
 
@@ -71,19 +82,9 @@ class RawPeer:
         while self.program_mac is None:
             self.take()
 
-    def frame(self):
-        """The next frame, as it was on the wire."""
-        frame, ancillary, _, _ = self.socket.recvmsg(65535, socket.CMSG_SPACE(AUXDATA.size))
-        for level, kind, data in ancillary:
-            if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
-                status, _, _, _, _, control, _ = AUXDATA.unpack_from(data)
-                if status & TP_STATUS_VLAN_VALID:
-                    return frame[:12] + struct.pack("!HH", frames.ETHERTYPE_VLAN, control) + frame[12:]
-        return frame
-
     def take(self):
         """The next segment; None for what is none. Neighbours are told and remembered on the way."""
-        frame = self.frame()
+        frame = whole_frame(self.socket)
         if frame[6:12] == self.mac or frame[12 : 12 + len(self.tag)] != self.tag:
             return None
         at = 12 + len(self.tag)

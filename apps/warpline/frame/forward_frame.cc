@@ -38,8 +38,8 @@ Result<void> PathsFrame::plan_paths(LayOut& lay_out) {
   return {};
 }
 
-Result<void> PathsFrame::open_ports(std::uint32_t max_frame, Bytes beside) {
-  ports_.emplace(config_.datapath(), layout_, max_frame, config_.traffic.burst);
+Result<void> PathsFrame::open_ports(const forward::FarTraffic& far_traffic, Bytes beside) {
+  ports_.emplace(config_.datapath(), layout_, far_traffic);
   WARPLINE_CHECK(start_eal(inputs_.specs, Bytes{ports_->host_memory().value + beside.value}));
   return ports_->open();
 }
@@ -128,9 +128,11 @@ Result<void> ForwarderFrame::name_gpus() {
   return {};
 }
 
-Result<void> ForwarderFrame::open() {
+Result<void> ForwarderFrame::open(bool closed_loop) {
   if (config_.forward.nvtx) WARPLINE_CHECK(gpu::start_tracing());
-  return open_ports(traffic_ ? traffic_->max_frame_bytes() : 0);
+  return open_ports({.max_frame = traffic_ ? traffic_->max_frame_bytes() : 0,
+                     .burst = config_.traffic.burst,
+                     .closed_loop = closed_loop});
 }
 
 Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages,

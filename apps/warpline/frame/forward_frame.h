@@ -41,9 +41,8 @@ class PathsFrame : protected RunFrame {
   /// number after which the ports have nothing more to give, if that is less.
   [[nodiscard]] Result<void> plan_paths(LayOut& lay_out);
 
-  /// Starts DPDK and opens the ports. `max_frame` is the length of the longest frame that the program itself sends,
-  /// `beside` the memory that the run needs beside the packets.
-  [[nodiscard]] Result<void> open_ports(std::uint32_t max_frame, Bytes beside = {});
+  /// Starts DPDK and opens the ports. `beside` is the memory that the run needs beside the packets.
+  [[nodiscard]] Result<void> open_ports(const forward::FarTraffic& far_traffic, Bytes beside = {});
 
   [[nodiscard]] const std::vector<port::Port>& ports() const { return ports_->ports(); }
 
@@ -89,8 +88,8 @@ class ForwarderFrame : protected PathsFrame {
 
   [[nodiscard]] Result<void> name_gpus();
 
-  /// Starts DPDK, opens the ports.
-  [[nodiscard]] Result<void> open();
+  /// Starts DPDK, opens the ports. `closed_loop`: the far side of a loopback waits for its frames to come back.
+  [[nodiscard]] Result<void> open(bool closed_loop = true);
 
   /// Waits for links, and makes the forwarder and the far side of a loopback. That is the last that can be refused,
   /// with one line, so announce() comes after it. With null for `make_stages` the settings say which stages there are.

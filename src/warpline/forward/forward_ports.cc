@@ -59,7 +59,7 @@ std::uint32_t ForwardPorts::window() const {
   const std::uint32_t room =
       settings_.pool.data_room != 0 ? settings_.pool.data_room : memory::data_room(port_settings(0).mtu);
   const std::uint32_t split = settings_.pool.split;
-  const std::uint32_t payload = max_frame_ - std::min(max_frame_, split);
+  const std::uint32_t payload = far_traffic_.max_frame - std::min(far_traffic_.max_frame, split);
   const std::uint32_t segments = (split != 0 ? 1 : 0) + (payload + room - 1) / room;
   return std::max(1U, std::min(ring / 2, ring * 3 / 4 / std::max(1U, segments)));
 }
@@ -73,8 +73,8 @@ std::vector<std::string> ForwardPorts::specs() const {
   }
   if (!settings_.own_loopback()) return specs;
   constexpr std::uint32_t kFrameOverhead = 64;
-  const std::uint32_t buffer =
-      std::bit_ceil(std::max(settings_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
+  const std::uint32_t buffer = std::bit_ceil(
+      std::max(settings_.forward.pipelines * window() * (far_traffic_.max_frame + kFrameOverhead), 1U << 20));
   for (const int index : {0, 1}) {
     specs.push_back(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer));
     if (const std::string& persona = settings_.forward.persona; index == 0 && !persona.empty()) {
@@ -174,6 +174,15 @@ Bytes ForwardPorts::gpu_memory() const {
   return {bytes};
 }
 
+/// Returns the packets that the burst rings of so many queues of one pool hold at most. The program's own loopback in a
+/// closed loop has no more than the windows of all streams in flight, which RSS may steer to one queue. It gives frames
+/// up that are late and sends others, so twice as many are allowed for. Wires with faults deliver frames twice.
+std::uint32_t ForwardPorts::bursts_hold(std::uint32_t queues) const {
+  const std::uint32_t all = settings_.forward.most_held() * queues;
+  const bool bounded = far_traffic_.closed_loop && settings_.own_loopback() && settings_.loopback_faults.empty();
+  return bounded ? std::min(all, 2 * window() * settings_.forward.pipelines) : all;
+}
+
 /// Returns the buffers for what `port` receives, wherever they can be. The far side of a loopback keeps none in bursts,
 /// unless the near one gets those very buffers.
 std::uint32_t ForwardPorts::buffers(Side side, const port::PortSettings& port, const memory::PoolSettings& pool) const {
@@ -187,13 +196,13 @@ std::uint32_t ForwardPorts::buffers(Side side, const port::PortSettings& port, c
   const std::uint32_t bound = settings_.forward.adaptive_burst ? port::kLeastRequest : 2U * settings_.forward.burst;
   const std::uint32_t beyond = settings_.forward.frees_at_once ? std::uint32_t{datapath::kMaxBurst} : bound;
   const bool in_bursts = side == Side::near || hands_over_;
-  const std::uint32_t held = in_bursts ? settings_.forward.most_held() + beyond : 0;
+  const std::uint32_t held = in_bursts ? bursts_hold(queues) + beyond * queues : 0;
   memory::PoolDemand demand{.rx_descriptors = port.rx_ring * queues,
                             .tx_descriptors = port.tx_ring * queues * senders,
-                            .in_flight = held * queues,
+                            .in_flight = held,
                             .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
                             .cache = pool.cache};
-  if (settings_.forward.loopback) demand.in_flight += (window() + far_burst_) * queues;
+  if (settings_.forward.loopback) demand.in_flight += (window() + far_traffic_.burst) * queues;
   demand.in_flight += settings_.forward.tx_first;
   return memory::pool_size(demand);
 }

@@ -17,20 +17,25 @@
 
 namespace warpline::forward {
 
+/// What the far side of a loopback sends.
+struct FarTraffic {
+  std::uint32_t max_frame = 0;  ///< bytes of the longest frame
+  std::uint16_t burst = 0;      ///< frames sent at once, at most
+  bool closed_loop = false;     ///< at most window() frames of each queue are in flight
+};
+
 /// The ports of a `forward` run and the pools that they receive into; with --loopback two, of which the first is
 /// forwarded on and the second is the far side: those that are given, or else a pair of net_vnic, or of rings in a
 /// program without it. One that is given is both: what the far side sends there comes back to it. Ports close before
 /// the pools go.
 class ForwardPorts {
  public:
-  /// `max_frame`: bytes of the longest frame that the program itself sends. `far_burst`: most frames that the far side
-  /// of a loopback sends at once. `layout` outlives the ports.
+  /// `layout` outlives the ports.
   ForwardPorts(const datapath::DatapathSettings& settings, const datapath::ForwardLayout& layout,
-               std::uint32_t max_frame, std::uint16_t far_burst)
+               const FarTraffic& far_traffic)
       : settings_(settings),
         layout_(layout),
-        max_frame_(max_frame),
-        far_burst_(far_burst),
+        far_traffic_(far_traffic),
         hands_over_(settings.own_loopback() && port::vnic_calls() == nullptr),
         copies_(settings.forward.gpus) {}
 
@@ -73,6 +78,7 @@ class ForwardPorts {
   [[nodiscard]] bool is_far(std::size_t port) const { return settings_.forward.loopback && port == 1; }
   /// Whose packets a pool is for.
   enum class Side : std::uint8_t { near, far };
+  [[nodiscard]] std::uint32_t bursts_hold(std::uint32_t queues) const;
   [[nodiscard]] std::uint32_t buffers(Side side, const port::PortSettings& port,
                                       const memory::PoolSettings& pool) const;
   [[nodiscard]] memory::PortPoolsPlan pools_plan(Side side, const std::string& name, const port::PortSettings& port,
@@ -81,8 +87,7 @@ class ForwardPorts {
 
   const datapath::DatapathSettings settings_;
   const datapath::ForwardLayout& layout_;
-  std::uint32_t max_frame_;
-  std::uint16_t far_burst_;
+  FarTraffic far_traffic_;
   bool one_pool_ = false;  ///< all ports receive into the same pools, for their packets leave by any of them
   bool hands_over_;        ///< a loopback's ports are rings, which pass the sender's own buffers on
   std::vector<memory::PortPools> pools_;

@@ -25,8 +25,8 @@ Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const datapath::DatapathSe
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   run->layout_ = datapath::lay_out_forward(settings, settings.near_nodes(run->inputs_.nodes), topology.cpus.size());
   WARPLINE_TRY(run->plan_, runtime::place_workers(runtime, topology, run->layout_.requests));
-  run->ports_.emplace(run->settings_, run->layout_, loopback ? far->max_frame() : 0,
-                      loopback ? far->burst() : std::uint16_t{0});
+  run->ports_.emplace(run->settings_, run->layout_,
+                      loopback ? FarTraffic{.max_frame = far->max_frame(), .burst = far->burst()} : FarTraffic{});
   WARPLINE_TRY(runtime::Eal eal,
                runtime::Eal::start(runtime, run->plan_, run->inputs_.specs, run->ports_->host_memory()));
   run->eal_.emplace(std::move(eal));

@@ -2,6 +2,7 @@
 #include "warpline/machine/cgroups.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -12,6 +13,9 @@ namespace warpline::machine {
 namespace {
 
 namespace fs = std::filesystem;
+
+const CgroupFile kMemoryLimit{"memory.limit_in_bytes", "memory.max"};
+const CgroupFile kMemoryUsage{"memory.usage_in_bytes", "memory.current"};
 
 /// A folder of a hierarchy in which this process may have a group.
 struct Hierarchy {
@@ -74,6 +78,23 @@ std::optional<std::uint64_t> cgroup_bytes_left(const std::string& controller, co
     left = std::min(left.value_or(here), here);
   }
   return left;
+}
+
+std::uint64_t obtainable_memory(const fs::path& root) {
+  std::uint64_t bytes = UINT64_MAX;
+  std::uint64_t swap = 0;
+  std::ifstream file(root / "proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    unsigned long kibibytes = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %lu kB", &kibibytes) == 1) bytes = std::uint64_t{kibibytes} << 10;
+    if (std::sscanf(line.c_str(), "SwapFree: %lu kB", &kibibytes) == 1) swap = std::uint64_t{kibibytes} << 10;
+  }
+  if (bytes != UINT64_MAX) bytes += swap;
+  for (const CgroupLimit& each : cgroup_limits("memory", kMemoryLimit, kMemoryUsage, root)) {
+    std::uint64_t most = 0;
+    if (std::istringstream(each.limit) >> most) bytes = std::min(bytes, most);
+  }
+  return bytes;
 }
 
 std::optional<double> cgroup_processors(const fs::path& root) {

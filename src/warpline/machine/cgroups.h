@@ -34,6 +34,11 @@ struct CgroupLimit {
                                                              const CgroupFile& usage,
                                                              const std::filesystem::path& root = "/");
 
+/// Returns the bytes that processes can fill before the system has no memory left: what it calls available, with swap
+/// (proc_meminfo(5)), and at most the limit of each control group. Groups count caches that the kernel would drop as
+/// used, so usage is not subtracted.
+[[nodiscard]] std::uint64_t obtainable_memory(const std::filesystem::path& root = "/");
+
 /// Returns the processors' time that the control groups allow per second of time, in processors; nullopt: no limit.
 [[nodiscard]] std::optional<double> cgroup_processors(const std::filesystem::path& root = "/");
 

@@ -40,6 +40,20 @@ TEST(Cgroups, WithoutLimitsThereIsNone) {
   EXPECT_EQ(cgroup_processors(root.path()), std::nullopt);
 }
 
+// proc_meminfo(5): MemAvailable is "an estimate of how much memory is available for starting new applications, without
+// swapping", in kB of 1024 bytes.
+TEST(Cgroups, ObtainableMemoryIsWhatTheSystemAndTheTightestLimitHave) {
+  ScratchFolder root;
+  EXPECT_EQ(obtainable_memory(root.path()), UINT64_MAX);
+  root.write("proc/meminfo", "MemTotal: 4096 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\nSwapFree:   1024 kB\n");
+  EXPECT_EQ(obtainable_memory(root.path()), 3072U << 10);
+  root.write("proc/self/cgroup", "0::/pod\n");
+  root.write("sys/fs/cgroup/memory.max", "max\n");
+  root.write("sys/fs/cgroup/pod/memory.max", "1000000\n");
+  root.write("sys/fs/cgroup/pod/memory.current", "999999\n");  // caches, perhaps
+  EXPECT_EQ(obtainable_memory(root.path()), 1'000'000U);
+}
+
 // cgroup-v2.rst: cpu.max has "$MAX $PERIOD". sched-bwc.rst: cpu.cfs_quota_us of -1 is no limit.
 TEST(Cgroups, ProcessorTime) {
   ScratchFolder root;

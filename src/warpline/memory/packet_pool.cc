@@ -13,6 +13,7 @@
 #include <rte_mempool.h>
 #include <rte_memzone.h>
 
+#include "warpline/machine/cgroups.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/setup_step.h"
 
@@ -75,7 +76,7 @@ const rte_memzone* populate(rte_mempool* pool) {
 }  // namespace
 
 Result<PacketPool> PacketPool::make(const PoolShape& shape) {
-  WARPLINE_CHECK(check_shape(shape));
+  WARPLINE_CHECK(check_shape(shape, machine::obtainable_memory()));
   const runtime::SetupStep step = step_of(shape);
   rte_mempool* const pool = rte_pktmbuf_pool_create(shape.name.c_str(), shape.size, fitting_cache(shape), 0,
                                                     element_of(shape), eal_node(shape));
@@ -84,7 +85,7 @@ Result<PacketPool> PacketPool::make(const PoolShape& shape) {
 }
 
 Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, int gpu, const PinMemory& pin) {
-  WARPLINE_CHECK(check_shape(shape));
+  WARPLINE_CHECK(check_shape(shape, machine::obtainable_memory()));
   const runtime::SetupStep step = step_of(shape);
   // As rte_pktmbuf_pool_create, but that no page has buffers and something else in it.
   rte_mempool* const made =

@@ -50,7 +50,8 @@ std::uint32_t pool_size(const PoolDemand& demand) {
   const std::uint64_t most = std::uint64_t{demand.rx_descriptors} + demand.tx_descriptors + demand.in_flight +
                              std::uint64_t{demand.lcores} * 2 * demand.cache;
   const std::uint64_t capped = std::clamp<std::uint64_t>(most, 63, (std::uint64_t{1} << 30) - 1);
-  return static_cast<std::uint32_t>(std::bit_ceil(capped + 1) - 1);
+  constexpr std::uint64_t kSmall = 65535;
+  return static_cast<std::uint32_t>(capped > kSmall ? capped : std::bit_ceil(capped + 1) - 1);
 }
 
 std::uint32_t data_room(std::uint16_t mtu) {
@@ -74,10 +75,17 @@ std::string describe(const PoolShape& shape) {
   return fmt::format("pool \"{}\" of {} buffers of {} bytes", shape.name, shape.size, shape.data_room);
 }
 
-Result<void> check_shape(const PoolShape& shape) {
-  if (shape.size != 0 && shape.data_room != 0 && shape.data_room + RTE_PKTMBUF_HEADROOM <= UINT16_MAX) return {};
-  return usage_error(describe(shape), fmt::format("a buffer has 1 to {} bytes", UINT16_MAX - RTE_PKTMBUF_HEADROOM),
-                     "use another data room");
+Result<void> check_shape(const PoolShape& shape, std::uint64_t obtainable) {
+  if (shape.size == 0 || shape.data_room == 0 || shape.data_room + RTE_PKTMBUF_HEADROOM > UINT16_MAX) {
+    return usage_error(describe(shape), fmt::format("a buffer has 1 to {} bytes", UINT16_MAX - RTE_PKTMBUF_HEADROOM),
+                       "use another data room");
+  }
+  const Bytes needed = pool_bytes(shape.size, shape.data_room);
+  if (rte_eal_has_hugepages() != 0 || needed.value <= obtainable) return {};
+  return environment_error(
+      describe(shape),
+      fmt::format("it needs {} MiB of memory, and {} MiB can be had", needed.value / kMebibyte, obtainable / kMebibyte),
+      "use a smaller pool: fewer ring slots, smaller bursts or fewer pipelines");
 }
 
 Error pool_error(const PoolShape& shape, int code) {

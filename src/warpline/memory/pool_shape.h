@@ -19,7 +19,8 @@ struct PoolDemand {
   std::uint32_t cache = 0;           ///< buffers in each cache
 };
 
-/// Buffers that never run out under `demand`: 2^n - 1, where a mempool's ring wastes nothing.
+/// Returns how many buffers never run out under `demand`. Small pools have 2^n - 1, where a mempool's ring wastes
+/// nothing; of a large one that could be twice the memory that is needed.
 [[nodiscard]] std::uint32_t pool_size(const PoolDemand& demand);
 
 /// Bytes of a buffer, without headroom, that hold a frame of the MTU (with two VLAN tags and FCS) in one segment; at
@@ -39,8 +40,9 @@ struct PoolShape {
   int node = runtime::kAnyNode;  ///< NUMA node of mbufs and host buffers
 };
 
-/// Refuses a size or a data room that no pool has.
-[[nodiscard]] Result<void> check_shape(const PoolShape& shape);
+/// Refuses a size or a data room that no pool has, and on ordinary pages a pool that `obtainable` bytes of memory do
+/// not hold: the kernel would end a process that filled it.
+[[nodiscard]] Result<void> check_shape(const PoolShape& shape, std::uint64_t obtainable = UINT64_MAX);
 /// "pool "port0" of 4095 buffers of 2048 bytes", for errors.
 [[nodiscard]] std::string describe(const PoolShape& shape);
 /// Why DPDK made no such pool; `code` is of rte_errno.
