@@ -36,7 +36,7 @@ int eal_node(const PoolShape& shape) { return shape.node == runtime::kAnyNode ? 
 
 /// The making of a pool in host memory.
 runtime::SetupStep step_of(const PoolShape& shape) {
-  return {"making the " + describe(shape), pool_bytes(shape.size, shape.data_room)};
+  return {"making the " + describe(shape), pool_bytes(shape.size, shape.data_room, ordinary_page())};
 }
 
 /// An error of what `shape` needs, in the words of who met it.
@@ -45,13 +45,19 @@ Error for_pool(const PoolShape& shape, Error error) {
   return error;
 }
 
+/// On ordinary pages DPDK lays no buffer across two, because the addresses that devices use could be apart: each begins
+/// at the same place of a page of its own, and the first bytes of all frames compete for a 64th of the sets of a cache.
+/// Where devices use virtual addresses, buffers follow each other instead.
+bool buffers_follow_each_other() { return rte_eal_has_hugepages() == 0 && ordinary_page().value == 0; }
+
 /// A memzone of whole pages for all buffers of `pool`, whose owner the pool becomes. Null, with rte_errno set, where
 /// there is no such memory.
 const rte_memzone* populate(rte_mempool* pool) {
+  const bool contiguous = buffers_follow_each_other();
   std::size_t page = 0;
   std::size_t least = 0;
   std::size_t alignment = 0;
-  rte_mempool_get_page_size(pool, &page);
+  if (!contiguous) rte_mempool_get_page_size(pool, &page);
   const auto shift = static_cast<std::uint32_t>(page == 0 ? 0 : rte_bsf64(page));
   const ssize_t size = rte_mempool_op_calc_mem_size_default(pool, pool->size, shift, &least, &alignment);
   if (size < 0) {
@@ -65,12 +71,32 @@ const rte_memzone* populate(rte_mempool* pool) {
   const auto give_back = [](rte_mempool_memhdr*, void* owner) {
     rte_memzone_free(static_cast<const rte_memzone*>(owner));
   };
-  const int added = rte_mempool_populate_virt(pool, static_cast<char*>(zone->addr), zone->len, page, give_back,
-                                              const_cast<rte_memzone*>(zone));
+  auto* const start = static_cast<char*>(zone->addr);
+  void* const owner = const_cast<rte_memzone*>(zone);
+  const int added = contiguous ? rte_mempool_populate_iova(pool, start, reinterpret_cast<rte_iova_t>(start), zone->len,
+                                                           give_back, owner)
+                               : rte_mempool_populate_virt(pool, start, zone->len, page, give_back, owner);
   if (added == static_cast<int>(pool->size)) return zone;
   if (added <= 0) rte_memzone_free(zone);
   rte_errno = ENOMEM;
   return nullptr;
+}
+
+/// As rte_pktmbuf_pool_create, up to the memory of the buffers.
+Result<rte_mempool*> make_empty(const PoolShape& shape) {
+  rte_mempool* const pool =
+      rte_mempool_create_empty(shape.name.c_str(), shape.size, sizeof(rte_mbuf) + element_of(shape),
+                               fitting_cache(shape), sizeof(rte_pktmbuf_pool_private), eal_node(shape),
+                               buffers_follow_each_other() ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
+  if (pool == nullptr) return pool_error(shape, rte_errno);
+  if (const int problem = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr); problem != 0) {
+    rte_mempool_free(pool);
+    return pool_error(shape, -problem);
+  }
+  rte_pktmbuf_pool_private about{};
+  about.mbuf_data_room_size = element_of(shape);
+  rte_pktmbuf_pool_init(pool, &about);
+  return pool;
 }
 
 }  // namespace
@@ -78,28 +104,23 @@ const rte_memzone* populate(rte_mempool* pool) {
 Result<PacketPool> PacketPool::make(const PoolShape& shape) {
   WARPLINE_CHECK(check_shape(shape, machine::obtainable_memory()));
   const runtime::SetupStep step = step_of(shape);
-  rte_mempool* const pool = rte_pktmbuf_pool_create(shape.name.c_str(), shape.size, fitting_cache(shape), 0,
-                                                    element_of(shape), eal_node(shape));
-  if (pool == nullptr) return pool_error(shape, rte_errno);
-  return PacketPool(pool);
+  WARPLINE_TRY(rte_mempool* const made, make_empty(shape));
+  PacketPool pool(made);
+  if (rte_eal_has_hugepages() == 0) {
+    if (populate(made) == nullptr) return pool_error(shape, rte_errno);
+  } else if (const int added = rte_mempool_populate_default(made); added < 0) {
+    return pool_error(shape, -added);
+  }
+  rte_mempool_obj_iter(made, rte_pktmbuf_init, nullptr);
+  return pool;
 }
 
 Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, int gpu, const PinMemory& pin) {
   WARPLINE_CHECK(check_shape(shape, machine::obtainable_memory()));
   const runtime::SetupStep step = step_of(shape);
-  // As rte_pktmbuf_pool_create, but that no page has buffers and something else in it.
-  rte_mempool* const made =
-      rte_mempool_create_empty(shape.name.c_str(), shape.size, sizeof(rte_mbuf) + element_of(shape),
-                               fitting_cache(shape), sizeof(rte_pktmbuf_pool_private), eal_node(shape), 0);
-  if (made == nullptr) return pool_error(shape, rte_errno);
+  WARPLINE_TRY(rte_mempool* const made, make_empty(shape));
   PacketPool pool(made);
-  if (const int problem = rte_mempool_set_ops_byname(made, rte_mbuf_best_mempool_ops(), nullptr); problem != 0) {
-    return pool_error(shape, -problem);
-  }
-  rte_pktmbuf_pool_private about{};
-  about.mbuf_data_room_size = element_of(shape);
-  rte_pktmbuf_pool_init(made, &about);
-  const rte_memzone* const zone = populate(made);
+  const rte_memzone* const zone = populate(made);  // in which there is nothing else
   if (zone == nullptr) return pool_error(shape, rte_errno);
   rte_mempool_obj_iter(made, rte_pktmbuf_init, nullptr);
   auto pinned = pin(gpu, {static_cast<std::byte*>(zone->addr), zone->len});

@@ -2,6 +2,7 @@
 #include "warpline/memory/pool_shape.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -28,7 +29,7 @@ Error no_memory(const PoolShape& shape) {
   const std::string what = describe(shape);
   const std::vector<machine::HugepagePool> pages = machine::read_hugepages();
   if (rte_eal_has_hugepages() == 0) {
-    const Bytes needed = pool_bytes(shape.size, shape.data_room);
+    const Bytes needed = pool_bytes(shape.size, shape.data_room, ordinary_page());
     return environment_error(
         what, fmt::format("it needs {} MiB of ordinary memory, more than was set aside", needed.value / kMebibyte),
         fmt::format("reserve hugepages: {}, or use a smaller pool", machine::reserve_advice(pages, needed)));
@@ -64,11 +65,17 @@ Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page) {
   rte_mempool_objsz object{};
   const std::uint32_t element = sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM + data_room;
   const std::uint64_t each = rte_mempool_calc_obj_size(element, 0, &object);
+  // The mempool's ring has a pointer for each; chunks are aligned.
+  const std::uint64_t others = std::bit_ceil(std::uint64_t{size} + 1) * sizeof(void*) + 2 * kMebibyte;
+  if (page.value == 0) return {size * each + others};
   // As rte_mempool_op_calc_mem_size_helper: what fits into a page is not laid across two.
   const std::uint64_t pages = each <= page.value ? (size + page.value / each - 1) / (page.value / each)
                                                  : size * ((each + page.value - 1) / page.value);
-  // The mempool's ring has a pointer for each; chunks are aligned.
-  return {pages * page.value + std::bit_ceil(std::uint64_t{size} + 1) * sizeof(void*) + 2 * kMebibyte};
+  return {pages * page.value + others};
+}
+
+Bytes ordinary_page() {
+  return {rte_eal_iova_mode() == RTE_IOVA_VA ? 0 : static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
 }
 
 std::string describe(const PoolShape& shape) {
@@ -80,7 +87,7 @@ Result<void> check_shape(const PoolShape& shape, std::uint64_t obtainable) {
     return usage_error(describe(shape), fmt::format("a buffer has 1 to {} bytes", UINT16_MAX - RTE_PKTMBUF_HEADROOM),
                        "use another data room");
   }
-  const Bytes needed = pool_bytes(shape.size, shape.data_room);
+  const Bytes needed = pool_bytes(shape.size, shape.data_room, ordinary_page());
   if (rte_eal_has_hugepages() != 0 || needed.value <= obtainable) return {};
   return environment_error(
       describe(shape),
