@@ -3,24 +3,20 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <system_error>
 #include <utility>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_memory.h>
 
 #include "warpline/machine/hugepages.h"
 #include "warpline/machine/ordinary_scheduling.h"
@@ -109,43 +105,6 @@ void remove_runtime_dir(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   std::filesystem::remove(folder.parent_path(), ignored);  // unless others are in it
-}
-
-/// Drivers that look at packets through this process's own mapping alone.
-bool maps_memory_itself(const std::string& text) {
-  static constexpr const char* kDrivers[] = {"net_af_packet", "net_af_xdp", "net_memif", "net_null", "net_pcap",
-                                             "net_ring",      "net_tap",    "net_tun",   "net_vnic"};
-  const Result<PortSpec> spec = parse_port_spec(text);
-  if (!spec || std::ranges::find(kDrivers, spec->driver) == std::end(kDrivers)) return false;
-  const auto lends = spec->arguments.find("zero-copy");
-  return lends == spec->arguments.end() || lends->second != "yes";
-}
-
-/// Without reserved hugepages EAL takes a file in memory, of 4 KiB pages: kernels give large pages to files only where
-/// they are told to (shmem_enabled in Documentation/admin-guide/mm/transhuge.rst), but to private memory by default.
-/// GPUs feel it most: they share what translates their addresses, and it is soon short of entries. Moves DPDK's memory
-/// to private pages at the same addresses. Nothing but EAL has used it yet, and no device reads it.
-void use_large_pages() {
-  rte_memseg_list_walk(
-      [](const rte_memseg_list* list, void*) {
-        if (list->external != 0) return 0;
-        auto* const base = static_cast<std::byte*>(list->base_va);
-        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-        std::vector<unsigned char> resident(list->len / page);
-        if (mincore(base, list->len, resident.data()) != 0) return 0;
-        void* const memory = mmap(nullptr, list->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) return 0;
-        for (std::size_t i = 0; i < resident.size(); ++i) {
-          if ((resident[i] & 1U) != 0) std::memcpy(static_cast<std::byte*>(memory) + i * page, base + i * page, page);
-        }
-        if (mremap(memory, list->len, list->len, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED) {
-          (void)munmap(memory, list->len);
-        } else {
-          (void)madvise(base, list->len, MADV_HUGEPAGE);
-        }
-        return 0;
-      },
-      nullptr);
 }
 
 Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool hugepages, Bytes memory) {
@@ -298,7 +257,6 @@ Result<Eal> Eal::start_once(const RuntimeSettings& settings, const LcorePlan& pl
     set_affinity(eal.affinity_);
     return error;
   }
-  if (!eal.hugepages_ && !settings.keep && std::ranges::all_of(port_specs, maps_memory_itself)) use_large_pages();
   eal.owner_ = true;
   if (!telemetry.empty()) eal.telemetry_dir_ = runtime_dir;
   return eal;

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/runtime/eal.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <string>
 
 #include <rte_eal.h>
-#include <rte_memory.h>
 
 #include "warpline/runtime/eal_environment.h"
 
@@ -95,26 +90,6 @@ TEST(EalArguments, WhatTheProgramDecidesIsRefused) {
 
 TEST(Eal, LeavesNothingInTheFileSystem) {
   EXPECT_FALSE(std::filesystem::exists(rte_eal_get_runtime_dir())) << rte_eal_get_runtime_dir();
-}
-
-/// proc_pid_smaps(5): the flag `hg` is that of MADV_HUGEPAGE.
-TEST(Eal, LetsTheKernelUseLargePages) {
-  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) GTEST_SKIP() << "the kernel has no large pages";
-  std::string mapping;
-  rte_memseg_list_walk(
-      [](const rte_memseg_list* list, void* start) {
-        *static_cast<std::string*>(start) = fmt::format("{:x}-", reinterpret_cast<std::uintptr_t>(list->base_va));
-        return 1;
-      },
-      &mapping);
-  ASSERT_FALSE(mapping.empty());
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  while (std::getline(maps, line) && !line.starts_with(mapping)) {
-  }
-  while (std::getline(maps, line) && !line.starts_with("VmFlags:")) {
-  }
-  EXPECT_THAT(line, HasSubstr(" hg")) << mapping;
 }
 
 TEST(Eal, StartsOnceInAProcess) {
