@@ -12,6 +12,22 @@ std::uint32_t packed(EventLink link) { return static_cast<std::uint32_t>(link.of
 
 EventLink unpacked(std::uint32_t bits) { return {bits & kIndexMask, static_cast<EventLink::Of>(bits >> kOfShift)}; }
 
+/// Appends to a list in which next(index) is behind `index`.
+template <typename Next>
+void append(MessageList& list, std::uint32_t index, const Next& next) {
+  next(index) = kNone;
+  (list.last == kNone ? list.first : next(list.last)) = index;
+  list.last = index;
+}
+
+template <typename Next>
+std::uint32_t pop_first(MessageList& list, const Next& next) {
+  const std::uint32_t index = list.first;
+  list.first = next(index);
+  if (list.first == kNone) list.last = kNone;
+  return index;
+}
+
 }  // namespace
 
 std::uint32_t& EventQueue::next(EventLink link) {
@@ -56,26 +72,52 @@ bool EventQueue::is_request(EventLink link) const {
 }
 
 void EventQueue::set_aside(std::uint32_t request) {
-  messages_[request].event_next = kNone;
-  (set_aside_.last == kNone ? set_aside_.first : messages_[set_aside_.last].event_next) = request;
-  set_aside_.last = request;
+  const auto next_request = [&](std::uint32_t index) -> std::uint32_t& { return messages_[index].event_next; };
+  const auto next_group = [&](std::uint32_t index) -> std::uint32_t& { return groups_.turns_of(index).next; };
+  const std::uint32_t address = messages_[request].group;
+  const std::uint32_t prefix = groups_.prefix_of(address);
+  MessageList& addresses = groups_.turns_of(prefix).waiting;
+  MessageList& requests = groups_.turns_of(address).waiting;
+  if (addresses.first == kNone) append(prefixes_, prefix, next_group);
+  if (requests.first == kNone) append(addresses, address, next_group);
+  append(requests, request, next_request);
+}
+
+std::uint32_t EventQueue::take_turn() {
+  const auto next_request = [&](std::uint32_t index) -> std::uint32_t& { return messages_[index].event_next; };
+  const auto next_group = [&](std::uint32_t index) -> std::uint32_t& { return groups_.turns_of(index).next; };
+  const std::uint32_t prefix = pop_first(prefixes_, next_group);
+  MessageList& addresses = groups_.turns_of(prefix).waiting;
+  const std::uint32_t address = pop_first(addresses, next_group);
+  MessageList& requests = groups_.turns_of(address).waiting;
+  const std::uint32_t request = pop_first(requests, next_request);
+  if (requests.first != kNone) append(addresses, address, next_group);
+  if (addresses.first != kNone) append(prefixes_, prefix, next_group);
+  groups_.free_if_gone(address);
+  groups_.free_if_gone(prefix);
+  return request;
+}
+
+EventLink EventQueue::pop() {
+  const EventLink link = unpacked(first_);
+  first_ = next(link);
+  if (first_ == kNone) end_ = &first_;
+  return link;
+}
+
+void EventQueue::set_requests_aside() {
+  while (first_ != kNone && is_request(unpacked(first_))) set_aside(pop().index);
 }
 
 EventLink EventQueue::take(bool requests) {
-  if (set_aside_.first != kNone && requests) {
-    const EventLink link{set_aside_.first, EventLink::Of::message};
-    set_aside_.first = messages_[link.index].event_next;
-    if (set_aside_.first == kNone) set_aside_.last = kNone;
-    return link;
+  if (!requests || prefixes_.first != kNone) set_requests_aside();
+  const bool aside = requests && prefixes_.first != kNone;
+  if (aside && (aside_next_ || first_ == kNone)) {
+    aside_next_ = false;
+    return {take_turn(), EventLink::Of::message};
   }
-  while (first_ != kNone) {
-    const EventLink link = unpacked(first_);
-    first_ = next(link);
-    if (first_ == kNone) end_ = &first_;
-    if (requests || !is_request(link)) return link;
-    set_aside(link.index);
-  }
-  return {};
+  aside_next_ = true;
+  return first_ == kNone ? EventLink{} : pop();
 }
 
 }  // namespace warpline::message

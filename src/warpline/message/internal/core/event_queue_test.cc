@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace warpline::message {
 namespace {
 
@@ -14,16 +16,26 @@ class EventQueueTest : public ::testing::Test {
     config.max_messages = 8;
     return config;
   }
-  std::uint32_t message(TransferRole role) {
+  Session of(Ipv4Address address) {
+    Session session;
+    session.peer = peer_address(address, 7);
+    groups_.join(session);
+    return session;
+  }
+  std::uint32_t message(TransferRole role, Session& session) {
     const std::uint32_t index = messages_.take(role, SessionId{0, 1}, 1);
     messages_[index].state = MessageState::delivered;
+    groups_.take_place(session, messages_[index]);
     return index;
   }
+  std::uint32_t message(TransferRole role) { return message(role, peer_); }
 
   const EndpointConfig config_ = config();
   SessionTable sessions_{config_, SipKey{1, 2}};
-  MessagePool messages_{config_};
-  EventQueue events_{sessions_, messages_};
+  PeerGroups groups_{config_, {1, 2}};
+  MessagePool messages_{config_, groups_};
+  EventQueue events_{sessions_, messages_, groups_};
+  Session peer_ = of({{192, 0, 2, 1}});
 };
 
 TEST_F(EventQueueTest, keeps_the_order_of_events_of_all_kinds) {
@@ -54,6 +66,31 @@ TEST_F(EventQueueTest, without_requests_hands_out_what_is_behind_them) {
   EXPECT_EQ(events_.take(false).index, kNone);
   EXPECT_EQ(events_.take(true).index, first);
   EXPECT_EQ(events_.take(true).index, second);
+  EXPECT_EQ(events_.take(true).index, kNone);
+}
+
+TEST_F(EventQueueTest, hands_out_waiting_requests_of_prefixes_and_of_their_addresses_in_turn) {
+  Session neighbour = of({{192, 0, 2, 2}});
+  Session other = of({{198, 51, 100, 1}});
+  std::vector<std::uint32_t> requests;
+  for (Session* const session : {&peer_, &peer_, &peer_, &neighbour, &neighbour, &other, &other}) {
+    requests.push_back(message(TransferRole::peer_request, *session));
+    events_.add(requests.back());
+  }
+  EXPECT_EQ(events_.take(true).index, requests[0]) << "as long as none waits they keep their order";
+  EXPECT_EQ(events_.take(false).index, kNone);
+  for (const std::size_t i : {1, 5, 3, 6, 2, 4}) EXPECT_EQ(events_.take(true).index, requests[i]);
+  EXPECT_EQ(events_.take(true).index, kNone);
+}
+
+TEST_F(EventQueueTest, alternates_waiting_requests_with_other_events) {
+  const std::uint32_t first = message(TransferRole::peer_request);
+  const std::uint32_t second = message(TransferRole::peer_request);
+  const std::uint32_t sent = message(TransferRole::own_message);
+  const std::uint32_t third = message(TransferRole::peer_request);
+  for (const std::uint32_t index : {first, second, sent, third}) events_.add(index);
+  events_.set_requests_aside();
+  for (const std::uint32_t index : {first, sent, second, third}) EXPECT_EQ(events_.take(true).index, index);
   EXPECT_EQ(events_.take(true).index, kNone);
 }
 

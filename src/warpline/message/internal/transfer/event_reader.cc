@@ -28,6 +28,7 @@ std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t reques
     ++count;
     if (event.kind == EventKind::request || event.kind == EventKind::stream_request) --requests;
   }
+  if (requests == 0) core_.events.set_requests_aside();  // there are more than the application takes
   return count;
 }
 

@@ -81,6 +81,7 @@ void Transfers::free(std::uint32_t index) {
     if (session.peer_leaves) [[unlikely]]
       core_.timers.arm(session, core_.context.now());
   }
+  core_.groups.give_place(core_.sessions[message.session], message);
   core_.messages.give(index);
 }
 
