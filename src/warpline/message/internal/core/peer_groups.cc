@@ -65,9 +65,9 @@ std::uint32_t PeerGroups::enter(std::uint64_t hash, std::uint32_t rest) {
   return index;
 }
 
-void PeerGroups::free_if_gone(std::uint32_t index) {
+void PeerGroups::free_if_unused(std::uint32_t index) {
   const Group& group = groups_[index];
-  if (group.sessions != 0 || group.places != 0 || group.bytes != 0 || group.turns.waiting.first != kNone) return;
+  if (group.places != 0 || group.bytes != 0 || group.turns.waiting.first != kNone || group.turns.taken != 0) return;
   by_hash_.erase(group.hash, index);
   groups_.give(index);
 }
@@ -100,8 +100,12 @@ void PeerGroups::count(const Session& session, int accepted, int half_open) {
 void PeerGroups::join(Session& session) {
   const Hashes hashes = hashes_of(session.peer);
   session.address_group = enter(hashes.address, kRestOfAddresses);
-  const std::uint32_t prefix = enter(hashes.prefix, kRestOfPrefixes);
-  if (session.address_group != kRestOfAddresses) groups_[session.address_group].prefix = prefix;
+  Group& address = groups_[session.address_group];
+  if (address.prefix == kNone) {
+    address.prefix = enter(hashes.prefix, kRestOfPrefixes);
+  } else {
+    ++groups_[address.prefix].sessions;
+  }
   if (!session.opened_here) count(session, 1, 1);
 }
 
@@ -157,37 +161,12 @@ PeerGroups::Share PeerGroups::may_have(std::uint32_t address, std::uint64_t byte
   return allows(groups_[of_prefix].bytes, bytes + later, free, 2 * kShare) ? Share::allows : Share::prefix;
 }
 
-void PeerGroups::charge(std::uint32_t address, std::uint64_t bytes) {
-  for (const std::uint32_t index : groups_of(address)) groups_[index].bytes += bytes;
-}
-
-void PeerGroups::refund(std::uint32_t address, std::uint64_t bytes) {
-  for (const std::uint32_t index : groups_of(address)) {
-    groups_[index].bytes -= bytes;
-    free_if_gone(index);
-  }
-}
-
 PeerGroups::Share PeerGroups::may_charge_place(const Session& session, bool waits) const {
   const std::uint32_t free = common_places_ - std::min(places_, common_places_);
   const std::uint64_t share = waits ? kShare / 2 : kShare;
   const auto [address, prefix] = groups_of(session.address_group);
   if (!allows(groups_[address].places, 1, free, share)) return Share::address;
   return allows(groups_[prefix].places, 1, free, 2 * share) ? Share::allows : Share::prefix;
-}
-
-void PeerGroups::charge_place(Message& message) {
-  message.charged = true;
-  for (const std::uint32_t index : groups_of(message.group)) ++groups_[index].places;
-  ++places_;
-}
-
-void PeerGroups::refund_place(const Message& message) {
-  for (const std::uint32_t index : groups_of(message.group)) {
-    --groups_[index].places;
-    free_if_gone(index);
-  }
-  --places_;
 }
 
 }  // namespace warpline::message

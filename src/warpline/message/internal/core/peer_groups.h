@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "warpline/base/secrets/siphash.h"
@@ -25,6 +26,7 @@ namespace warpline::message {
 /// - All messages of one address, in either direction and until they are over, hold at most kShare times the free
 ///   receive memory and kShare times the free places in the pool of messages, those of its neighbourhood twice as much.
 ///   One address alone gets 8 of 9 parts. The first places of each session do not count: they are kept for it.
+/// - Requests of one address take at most kShare times as many of the application's places as are free, see poll().
 class PeerGroups {
  public:
   PeerGroups(const EndpointConfig& config, SipKey key);
@@ -62,19 +64,43 @@ class PeerGroups {
   /// bytes. One that holds none may take what is free. `address`: Session::address_group.
   [[nodiscard]] Share may_have(std::uint32_t address, std::uint64_t bytes, std::uint64_t later,
                                std::uint64_t free) const;
-  void charge(std::uint32_t address, std::uint64_t bytes);
-  void refund(std::uint32_t address, std::uint64_t bytes);
+  void charge(std::uint32_t address, std::uint64_t bytes) {
+    Group& group = groups_[address];
+    group.bytes += bytes;
+    groups_[group.prefix].bytes += bytes;
+  }
+  void refund(std::uint32_t address, std::uint64_t bytes) {
+    const std::uint32_t prefix = groups_[address].prefix;
+    groups_[address].bytes -= bytes;
+    groups_[prefix].bytes -= bytes;
+    free_if_gone(address);
+    free_if_gone(prefix);
+  }
 
   /// What waits for its turn: requests of an address, linked by Message::event_next, or addresses of a prefix, linked
   /// by `next`. EventQueue's.
   struct Turns {
     MessageList waiting;
     std::uint32_t next = kNone;
+    std::uint32_t taken : 31 = 0;  ///< requests, each in one of the application's places
+    bool passed : 1 = false;       ///< gets no turn until one of `taken` is over
   };
   [[nodiscard]] Turns& turns_of(std::uint32_t group) { return groups_[group].turns; }
+  [[nodiscard]] const Turns& turns_of(std::uint32_t group) const { return groups_[group].turns; }
   [[nodiscard]] std::uint32_t prefix_of(std::uint32_t address) const { return groups_[address].prefix; }
   /// A group that has no session and holds nothing ends.
-  void free_if_gone(std::uint32_t group);
+  void free_if_gone(std::uint32_t group) {
+    if (groups_[group].sessions == 0) [[unlikely]]
+      free_if_unused(group);
+  }
+
+  /// Returns whether the application, which has so many `places` free, may take one more request of an address.
+  [[nodiscard]] bool may_take_of_address(std::uint32_t address, std::size_t places) const {
+    return groups_[address].turns.taken / kShare < places;
+  }
+  [[nodiscard]] bool may_take_of_prefix(std::uint32_t prefix, std::size_t places) const {
+    return groups_[prefix].turns.taken / (2 * kShare) < places;
+  }
 
   /// Returns whether the session's peer may have one place more in the pool of messages. A message that `waits` for
   /// another one leaves a place for that.
@@ -86,10 +112,14 @@ class PeerGroups {
     message.group = session.address_group;
     if (session.places++ >= own_places_) charge_place(message);
   }
-  /// The message is freed; `session` is where it was, whatever is there now.
-  void give_place(Session& session, const Message& message) {
-    --session.places;
-    if (message.charged) refund_place(message);
+  /// A message that is `charged` is freed. Session::places counts one less, whatever session is there now.
+  void refund_place(const Message& message) {
+    const std::uint32_t prefix = groups_[message.group].prefix;
+    --groups_[message.group].places;
+    --groups_[prefix].places;
+    --places_;
+    free_if_gone(message.group);
+    free_if_gone(prefix);
   }
 
  private:
@@ -99,7 +129,7 @@ class PeerGroups {
   static constexpr std::uint32_t kRestOfAddresses = 0;
   static constexpr std::uint32_t kRestOfPrefixes = 1;
 
-  struct Group {
+  struct alignas(64) Group {
     std::uint64_t hash = 0;
     std::uint64_t held = 0;        ///< bytes of messages that arrive
     std::uint64_t bytes = 0;       ///< of all messages
@@ -111,6 +141,7 @@ class PeerGroups {
     bool borrowed = false;  ///< of a prefix: one of the messages is beyond the share
     Turns turns{};
   };
+  static_assert(sizeof(Group) == 64, "one line of the cache");
   /// Whether a group may have so many bytes more, by `share` of what is free and its quota, where 0 is none.
   [[nodiscard]] static bool may_hold(const Group& group, std::uint64_t bytes, std::uint64_t share,
                                      std::uint64_t quota) {
@@ -132,12 +163,17 @@ class PeerGroups {
 
   [[nodiscard]] Hashes hashes_of(const PeerAddress& peer) const;
   [[nodiscard]] std::uint32_t enter(std::uint64_t hash, std::uint32_t rest);
+  void free_if_unused(std::uint32_t group);
   [[nodiscard]] std::array<std::uint32_t, 2> groups_of(std::uint32_t address) const {
     return {address, groups_[address].prefix};
   }
   [[nodiscard]] Share may_charge_place(const Session& session, bool waits) const;
-  void charge_place(Message& message);
-  void refund_place(const Message& message);
+  void charge_place(Message& message) {
+    message.charged = true;
+    ++groups_[message.group].places;
+    ++groups_[groups_[message.group].prefix].places;
+    ++places_;
+  }
   /// Adds to what the session's groups count.
   void count(const Session& session, int accepted, int half_open);
 

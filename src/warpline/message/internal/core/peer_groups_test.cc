@@ -249,7 +249,10 @@ TEST(PeerGroups, remember_what_a_session_left_until_it_is_freed) {
     groups.leave(session);
   }
   EXPECT_EQ(messages.size(), 2 + 12U) << "a session that comes again gets no more";
-  for (const Message& message : messages) groups.give_place(session, message);
+  for (const Message& message : messages) {
+    --session.places;
+    if (message.charged) groups.refund_place(message);
+  }
   messages.clear();
   groups.join(session);
   EXPECT_EQ(take_places(groups, session, messages), 2 + 12U);
@@ -269,8 +272,25 @@ TEST(PeerGroups, put_those_together_that_find_no_group_of_their_own) {
   groups.join(session);
   EXPECT_EQ(groups.may_have(session.address_group, 90, 0, 100), PeerGroups::Share::address)
       << "it has what those before it left";
+  for (int i = 0; i < 100; ++i) {  // others come and go
+    Session other = of(Ipv4Address{{10, 2, static_cast<std::uint8_t>(i), 1}});
+    groups.join(other);
+    EXPECT_EQ(other.address_group, session.address_group);
+    groups.leave(other);
+  }
   groups.refund(session.address_group, 10);
   groups.leave(session);
+  for (int i = 0; i < 4;
+       ++i) {  // the first ones had groups of their own: two sessions have two each, and twice as many
+    Session before = of(Ipv4Address{{10, 0, static_cast<std::uint8_t>(i), 1}});
+    groups.join(before);
+    EXPECT_NE(before.address_group, session.address_group);
+    groups.refund(before.address_group, 10);
+    groups.leave(before);
+  }
+  Session last = of(Ipv4Address{{10, 3, 0, 1}});
+  groups.join(last);
+  EXPECT_EQ(groups.may_have(last.address_group, 90, 0, 100), PeerGroups::Share::allows) << "there is a group again";
 }
 
 TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {

@@ -214,6 +214,35 @@ TEST(Share, of_memory_and_of_turns_is_left_for_others_by_one_whose_requests_wait
   }
 }
 
+TEST(Share, of_the_applications_places_is_left_for_others_by_one_who_acknowledges_no_response) {
+  Crowd crowd;
+  crowd.server.request_limit = 16;  // each is taken until its response, which is not copied, is acknowledged
+  crowd.server.handle = [&](const MessageEvent& event) {
+    if (event.kind == EventKind::sent) {
+      ++crowd.server.request_limit;
+      return true;
+    }
+    if (event.kind != EventKind::request) return false;
+    --crowd.server.request_limit;
+    return crowd.server.endpoint.respond(event.id, {crowd.bytes.data(), 1024, false}, {}, crowd.net.now) ==
+           CallStatus::ok;
+  };
+  crowd.hostile.deaf = true;
+  crowd.ask_all(32);
+  crowd.net.run_for(Nanos{50 * kMs});
+  EXPECT_EQ(crowd.server.request_limit, 1U) << "it has 15 of 16";
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(crowd.answers_the_other());
+    crowd.net.run_for(Nanos{kMs});  // it acknowledges that
+    EXPECT_EQ(crowd.server.request_limit, 1U);
+  }
+  // Once its sessions are lost, what they had is free again.
+  ASSERT_TRUE(crowd.net.run([&] { return crowd.server.endpoint.facts().free_sessions == 15; }, Nanos{60'000 * kMs}));
+  crowd.net.run_for(Nanos{kMs});
+  EXPECT_EQ(crowd.server.request_limit, 16U);
+  EXPECT_TRUE(crowd.answers_the_other());
+}
+
 TEST(Share, of_one_address_alone_is_nearly_everything) {
   Crowd crowd;
   crowd.server.request_limit = 0;
