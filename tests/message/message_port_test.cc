@@ -267,6 +267,24 @@ INSTANTIATE_TEST_SUITE_P(Wires, Ports,
                                          Case{.name = "rings_workers", .wire = Wire::rings, .workers = 3}),
                          [](const auto& c) { return c.param.name; });
 
+TEST(Link, HasRoomForAsManyNeighboursAsSessions) {
+  constexpr std::uint32_t kMany = 8192;
+  transport::MessageLink link({{2, 0, 0, 0, 0, 1}}, 1500, {{Ipv4Address{{10, 0, 0, 1}}, 8}}, {}, {}, kMany);
+  const auto peer = [](std::uint32_t number) {
+    return message::peer_address(
+        Ipv4Address{{10, 1, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}}, kServerPort);
+  };
+  const Nanos now{1'000'000'000};
+  std::uint32_t resolved = 0;
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    const auto next = link.next_hop(peer(i));
+    ASSERT_TRUE(next);
+    if (link.neighbours.find_or_add(*next, now) == route::NeighbourTable::kNobody) continue;
+    resolved += link.neighbours.learn(*next, {.mac = {{2, 0, 0, 0, 0, 2}}, .answers = true}, now) ? 1 : 0;
+  }
+  EXPECT_GE(resolved, kMany - 2) << "but for a bucket that is full, once in some hundred runs";
+}
+
 TEST(Steering, EveryDatagramHasOneOwnerOrNone) {
   const transport::MessageSteering own{.first_port = 65'530, .workers = 4, .own_ports = true};
   EXPECT_EQ(own.owner(0, 65'533, {}), 3);

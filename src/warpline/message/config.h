@@ -81,7 +81,9 @@ struct EndpointConfig {
   std::uint32_t max_sessions = 1024;         ///< memory for so many sessions, own and peers'
   SessionQuotas quotas{};                    ///< of those that peers open
   std::uint32_t stranger_packets = 100'000;  ///< a second, hellos and others outside of sessions, that are looked at
-  std::uint32_t max_messages = 1 << 14;      ///< under way at once, of all sessions, both directions
+  /// Messages in flight at the same time, of all sessions, both directions. A quarter is kept for the first ones of
+  /// each session. Of the others one address has at most 8 times as many as are free, its prefix 16 times.
+  std::uint32_t max_messages = 1 << 14;
   /// Own requests and messages that wait because 64 of their session are under way, of all sessions: at most half of
   /// max_messages. Beyond it the call answers `no_slot`. 0: none waits.
   std::uint32_t max_queued = 4096;
@@ -89,7 +91,8 @@ struct EndpointConfig {
   /// before these, so that peers that acknowledge nothing stop no other session.
   std::uint32_t max_sent_packets = 1 << 16;
   /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving
-  /// from one address take half at most, those from its /24 (of IPv6 its /64) all, unless nothing else is arriving.
+  /// from one address take half at most, those from its /24 (of IPv6 its /64) all, unless nothing else is arriving. All
+  /// messages of an address, until they are over, take at most 8 times what is free, those of its prefix 16 times.
   /// Beside it there is room for one longest response: with RequestOptions::response_in_endpoint one that finds none
   /// here goes there, so that ends that ask each other do not wait for each other's memory for ever.
   std::uint64_t receive_bytes = 64U << 20;

@@ -36,7 +36,7 @@ namespace warpline::message {
   X(over_quota, "a session more than one address or its prefix may have")                           \
   X(no_message, "the pool of messages is used up")                                                  \
   X(no_buffer, "no receive memory is free")                                                         \
-  X(over_share, "more receive memory than is left for this peer's address")                         \
+  X(over_share, "more messages or receive memory than is left for this peer's address")             \
   X(no_reply_room, "more packets of strangers than are answered")                                   \
   X(not_accepting, "a session offered to an endpoint that takes none")                              \
   X(going_away, "a one-way message that came although this end drains")                             \
@@ -91,8 +91,10 @@ struct EndpointCounters {
   Counter over_per_prefix;             ///< the same, beyond per_prefix
   Counter over_half_open_per_address;  ///< the same, beyond half_open_per_address
   Counter over_half_open_per_prefix;   ///< the same, beyond half_open_per_prefix
-  Counter over_bytes_per_address;      ///< in `drops` as over_share: beyond bytes_per_address, or half of what is free
-  Counter over_bytes_per_prefix;       ///< the same, beyond bytes_per_prefix, or what is free
+  Counter over_bytes_per_address;      ///< in `drops` as over_share: beyond bytes_per_address, or the address's share
+  Counter over_bytes_per_prefix;       ///< the same, beyond bytes_per_prefix, or the prefix's share
+  Counter over_messages_per_address;   ///< in `drops` as over_share: beyond the address's share of max_messages
+  Counter over_messages_per_prefix;    ///< the same, beyond the prefix's share
   Counter sessions_lost;               ///< ended for whatever reason, own ones that no peer answered too
   Counter requests;                    ///< submitted
   Counter messages_queued;             ///< own ones, requests too, that had to wait for others of their session

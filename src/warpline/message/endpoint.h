@@ -110,8 +110,10 @@ class Endpoint {
 
   // Events.
   /// Fills `events` from the front; returns how many. At most `requests` of them are of kind `request` or
-  /// `stream_request`: others wait, in their order and until the peer withdraws them, with their peers held back by the
-  /// receive window; no event of another kind waits behind them.
+  /// `stream_request`: others wait, those of each address in their order and until the peer withdraws them, with their
+  /// peers held back by the receive window. Addresses then take turns; no event of another kind waits behind requests.
+  /// `requests` is how many places for requests the application has free: those that it has taken from one address,
+  /// until it answers them or the event `sent`, are at most eight times as many.
   std::size_t poll(std::span<MessageEvent> events, std::size_t requests = std::numeric_limits<std::size_t>::max());
 
   // Facts.

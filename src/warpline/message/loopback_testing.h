@@ -45,6 +45,7 @@ class Loopback {
     std::vector<MessageEvent> events;                 ///< those that no handler took
     std::function<bool(const MessageEvent&)> handle;  ///< true: taken
     bool dead = false;                                ///< neither sends nor hears
+    bool deaf = false;                                ///< sends, but hears nothing
     bool away = false;                                ///< without a processor: what arrives waits
     std::uint64_t packets = 0;
     std::size_t request_limit = std::numeric_limits<std::size_t>::max();  ///< of each poll
@@ -162,7 +163,7 @@ class Loopback {
       Flying packet = std::move(flying_.begin()->second);
       flying_.erase(flying_.begin());
       for (auto& host : hosts) {
-        if (host->address != packet.to || host->dead) continue;
+        if (host->address != packet.to || host->dead || host->deaf) continue;
         if (host->away) {
           waiting_.emplace_back(host.get(), Arrival{now, packet});
         } else {

@@ -75,10 +75,11 @@ std::uint8_t* ReceiveMemory::take(std::uint64_t length) {
   return memory_ + std::size_t{block} * kMinBlock;
 }
 
-void ReceiveMemory::give(std::uint8_t* buffer) {
+std::uint64_t ReceiveMemory::give(std::uint8_t* buffer) {
   auto block = static_cast<std::uint32_t>(static_cast<std::size_t>(buffer - memory_) / kMinBlock);
   unsigned order = nodes_[block].order & ~kTaken & 0xffU;
-  free_bytes_ += std::uint64_t{kMinBlock} << order;
+  const std::uint64_t bytes = std::uint64_t{kMinBlock} << order;
+  free_bytes_ += bytes;
   while (order + 1 < kOrders) {
     const std::uint32_t buddy = block ^ (1U << order);
     if (buddy >= blocks_ || nodes_[buddy].order != order) break;
@@ -88,6 +89,7 @@ void ReceiveMemory::give(std::uint8_t* buffer) {
     ++order;
   }
   push(block, order);
+  return bytes;
 }
 
 }  // namespace warpline::message

@@ -27,8 +27,8 @@ class ReceiveMemory {
   [[nodiscard]] std::uint8_t* take(std::uint64_t length);
   /// Bytes that take() sets aside for so many.
   [[nodiscard]] static std::uint64_t block_bytes(std::uint64_t length);
-  /// What take() gave.
-  void give(std::uint8_t* buffer);
+  /// Takes back a buffer of take(). Returns the bytes that were set aside for it.
+  std::uint64_t give(std::uint8_t* buffer);
 
   /// Whether take() gave it.
   [[nodiscard]] bool holds(const std::uint8_t* buffer) const {

@@ -116,10 +116,11 @@ enum class CallStatus : std::uint8_t {
   unknown_session,  ///< never was, or is gone
   unknown_message,  ///< ended, answered or released before
   no_slot,          ///< as many messages of the session are under way, and wait, as may be: again after one's event
-  no_memory,        ///< the endpoint's pool of messages, sessions or buffers is used up: again after an event
-  too_long,         ///< longer than kMaxMessageBytes, or metadata longer than kMaxMetadataBytes
-  not_allowed,      ///< makes no sense here: copying device memory, reconnecting a living session
-  going_away,       ///< the peer takes nothing new on this session, which ends when all is answered: ask another one
+  no_memory,    ///< the pool of messages, sessions or buffers, or the share of the peer's address, is used up: again
+                ///< after an event
+  too_long,     ///< longer than kMaxMessageBytes, or metadata longer than kMaxMetadataBytes
+  not_allowed,  ///< makes no sense here: copying device memory, reconnecting a living session
+  going_away,   ///< the peer takes nothing new on this session, which ends when all is answered: ask another one
 };
 
 /// Protocol-level refusals, told to the sender.

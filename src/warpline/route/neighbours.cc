@@ -100,8 +100,29 @@ std::uint32_t NeighbourTable::find(const NeighbourKey& key) const { return searc
 std::uint32_t NeighbourTable::find_or_add(const NeighbourKey& key, Nanos now) {
   const std::uint64_t tag = tag_of(key);
   if (const std::uint32_t slot = search(key, tag); slot != kNobody) return slot;
-  const bool room = unresolved_.load(std::memory_order_relaxed) < buckets_ * kWays / kUnresolvedShare;
-  return room ? add(key, tag, now) : kNobody;
+  constexpr std::uint32_t kBucketsTried = 4;
+  bool room = unresolved_.load(std::memory_order_relaxed) < buckets_ * kWays / kUnresolvedShare;
+  for (std::uint32_t i = 0; !room && i < kBucketsTried; ++i) room = make_room(tag + i, now);
+  if (!room) return kNobody;
+  const std::uint32_t slot = add(key, tag, now);
+  return slot == kNobody && make_room(tag, now) ? add(key, tag, now) : slot;
+}
+
+/// Forgets a neighbour of the tag's bucket that has not answered in time. Returns whether there was one.
+bool NeighbourTable::make_room(std::uint64_t tag, Nanos now) {
+  if (!times_.replaced) return false;
+  const std::uint32_t bucket = static_cast<std::uint32_t>(tag) & (buckets_ - 1);
+  for (std::uint32_t way = 0; way < kWays; ++way) {
+    const std::uint32_t slot = 1 + bucket * kWays + way;
+    const Entry& entry = entries_[slot];
+    NeighbourWord word(entry.word.load(std::memory_order_acquire));
+    const std::int64_t waited = now.value - entry.confirmed.load(std::memory_order_relaxed);  // since it was added
+    if (!is_unresolved(word) || waited < times_.replaced->value) continue;
+    if (!change(slot, word, NeighbourWord(0, NeighbourState::none, false, word.generation() + 1))) continue;
+    tags_[bucket].tags[way].store(0, std::memory_order_release);
+    return true;
+  }
+  return false;
 }
 
 /// Whatever share of the table is taken. The key was not found.
@@ -214,7 +235,11 @@ std::optional<NeighbourWord> after(const NeighbourWord& word, const NeighbourEvi
 
 bool NeighbourTable::learn(const NeighbourKey& key, const NeighbourEvidence& evidence, Nanos now) {
   std::uint32_t slot = find(key);
-  if (slot == kNobody && evidence.introduces) slot = add(key, tag_of(key), now);
+  if (slot == kNobody && evidence.introduces) {
+    const std::uint64_t tag = tag_of(key);
+    slot = add(key, tag, now);
+    if (slot == kNobody && make_room(tag, now)) slot = add(key, tag, now);
+  }
   if (slot == kNobody) return false;
   Entry& entry = entries_[slot];
   for (NeighbourWord word(entry.word.load(std::memory_order_acquire));;) {
@@ -262,7 +287,8 @@ void NeighbourTable::age_slot(std::uint32_t slot, std::atomic<std::uint64_t>& ta
         next = NeighbourState::failed;
         entry.confirmed.store(now.value, std::memory_order_relaxed);
       }
-      forget = unneeded >= times_.unused.value;
+      // As if all requests had been sent, and it had failed.
+      forget = unneeded >= times_.requests * times_.retransmit.value + times_.failed.value;
       break;
     case NeighbourState::failed:
       if (confirmed >= times_.failed.value) {

@@ -73,7 +73,10 @@ struct NeighbourTimes {
   std::uint32_t requests = 3;       ///< before a neighbour has failed
   Nanos reachable{30'000'000'000};  ///< that a confirmation is good for
   Nanos failed{3'000'000'000};      ///< before one that failed may be asked for again
-  Nanos unused{60'000'000'000};     ///< before one that nobody needs is forgotten
+  Nanos unused{60'000'000'000};     ///< before one that nobody needs is forgotten, if it has ever answered
+  /// Before one without a MAC address may be replaced by another for which there is no room. None: it is not replaced;
+  /// required where neighbours are pinned.
+  std::optional<Nanos> replaced{};
 };
 
 /// The request to send, if any.
@@ -114,7 +117,8 @@ class NeighbourTable {
   /// The slot of `key`, or kNobody. One or two cache lines.
   [[nodiscard]] std::uint32_t find(const NeighbourKey& key) const;
   /// The same, adding it as incomplete; kNobody when its bucket is full, or when kUnresolvedShare of the table is taken
-  /// by neighbours without a MAC address (RFC 6583, 7.1): those that are known, ask for us or are pinned have the rest.
+  /// by neighbours without a MAC address (RFC 6583, 7.1), and none of its bucket may be replaced: those that are known,
+  /// ask for us or are pinned have the rest.
   [[nodiscard]] std::uint32_t find_or_add(const NeighbourKey& key, Nanos now);
   /// A packet goes to that neighbour, or waits for it: notes the use, and says whether the caller, and nobody else, is
   /// to send a request now.
@@ -158,6 +162,7 @@ class NeighbourTable {
   [[nodiscard]] bool is(std::uint32_t slot, const NeighbourKey& key) const;
   [[nodiscard]] std::uint32_t search(const NeighbourKey& key, std::uint64_t tag) const;
   [[nodiscard]] std::uint32_t add(const NeighbourKey& key, std::uint64_t tag, Nanos now);
+  bool make_room(std::uint64_t tag, Nanos now);
   void claim(std::uint32_t slot, const NeighbourKey& key, Nanos now);
   bool change(std::uint32_t slot, NeighbourWord& from, NeighbourWord to);
   void age_slot(std::uint32_t slot, std::atomic<std::uint64_t>& tag, Nanos now);

@@ -71,6 +71,41 @@ TEST(Neighbours, WithoutAMacAddressHaveAShareOfTheTable) {
   EXPECT_NE(table.find_or_add(host(500'000), seconds(401)), NeighbourTable::kNobody);
 }
 
+/// 100,000 forged addresses a second, each of which is asked for: those that are on the link are found nevertheless.
+TEST(Neighbours, ThatDoNotAnswerAreReplacedWhereTheyMayBe) {
+  constexpr std::uint32_t kHosts = 200;
+  constexpr std::uint32_t kForgedAHost = 100;
+  constexpr double kGap = 1e-5;
+  NeighbourTable table(4096, {.replaced = seconds(0.01)});
+  double now = 0;
+  const auto forge = [&](std::uint32_t number) {
+    (void)table.find_or_add(host(1'000'000 + number), seconds(now));
+    now += kGap;
+  };
+  for (std::uint32_t i = 0; i < kHosts; ++i) {
+    (void)table.find_or_add(host(i), seconds(now));
+    for (std::uint32_t k = 0; k < kForgedAHost / 2; ++k) forge(2 * i * kForgedAHost + k);
+    (void)table.learn(host(i), kAnswer, seconds(now));
+    for (std::uint32_t k = 0; k < kForgedAHost / 2; ++k) forge((2 * i + 1) * kForgedAHost + k);
+  }
+  EXPECT_GE(table.count(NeighbourState::reachable), kHosts * 95 / 100) << "but for buckets that are full";
+  EXPECT_LE(table.count(NeighbourState::incomplete), 4096U / NeighbourTable::kUnresolvedShare + 1);
+  std::uint32_t introduced = 0;
+  for (std::uint32_t i = 0; i < 100; ++i)
+    introduced += table.learn(host(2'000'000 + i), {.mac = kMac, .introduces = true}, seconds(now)) ? 1 : 0;
+  EXPECT_GE(introduced, 95U);
+}
+
+TEST(Neighbours, WithoutAMacAddressThatNobodyNeedsAreForgottenWhenTheirRequestsWouldBeOver) {
+  NeighbourTable table(64);
+  EXPECT_TRUE(table.use(table.find_or_add(host(1), seconds(0)), seconds(0)).send);
+  table.age(seconds(1));
+  table.age(seconds(6.9));
+  EXPECT_NE(table.find(host(1)), NeighbourTable::kNobody);
+  table.age(seconds(7));  // three requests, a second between them, and three seconds as one that failed
+  EXPECT_EQ(table.find(host(1)), NeighbourTable::kNobody);
+}
+
 TEST(Neighbours, AreNotAskedForWhereTheCallerMayNot) {
   NeighbourTable table(64);
   const std::uint32_t slot = table.find_or_add(host(1), seconds(0));

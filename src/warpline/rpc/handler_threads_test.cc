@@ -224,6 +224,41 @@ TEST_F(Handlers, ThatHaveTheirFillLeaveTheRestWithTheEndpoint) {
   EXPECT_LE(most, 2);
 }
 
+TEST_F(Handlers, LeaveJobsForOthersWhileOneAddressAcknowledgesNoAnswer) {
+  start({.threads = 1, .requests = 16, .response_bytes = 1000},
+        [](HandledRequest& request, unsigned) { request.answer = {request.room.data(), 1000}; });
+  auto opened = transport::UdpSocket::open({.local = {Ipv4Address{{127, 0, 0, 2}}, 0}});
+  ASSERT_TRUE(opened.ok()) << opened.error().message();
+  const std::unique_ptr<transport::UdpSocket> socket = std::move(opened).value();
+  message::EndpointConfig config;
+  config.peer_timeout = config.connect_timeout = kPatience;
+  auto made = message::Endpoint::create(config, clock_.now());
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  message::Endpoint deaf = std::move(made).value();
+  const message::SessionId hostile =
+      deaf.connect(message::peer_address(Ipv4Address{{127, 0, 0, 1}}, sockets_[1]->port()), {}, clock_.now()).session;
+  ASSERT_TRUE(until([&] {
+    transport::receive_into(deaf, *socket, clock_.now());
+    transport::transmit_from(deaf, *socket, clock_);
+    return deaf.facts(hostile).established;
+  }));
+  const std::vector<std::uint8_t> question(32);
+  for (int i = 0; i < 64; ++i)
+    ASSERT_EQ(deaf.request(hostile, {question.data(), 32}, {}, {}, clock_.now()).status, message::CallStatus::ok);
+  // From now on it hears nothing, and each answer that it gets keeps its job.
+  ASSERT_TRUE(until([&] {
+    transport::transmit_from(deaf, *socket, clock_);
+    return threads_->room() <= 1 && threads_->in_hand() == 0;
+  }));
+  EXPECT_EQ(threads_->room(), 1U);
+  const message::SessionId session = connect();
+  for (std::size_t i = 1; i <= 10; ++i) {
+    ask(session, question);
+    ASSERT_TRUE(until([&] { return answers_.size() == i; }));
+    EXPECT_EQ(answers_.rbegin()->second.bytes.size(), 1000U);
+  }
+}
+
 TEST_F(Handlers, WorkOnForNobodyAndEverythingComesBack) {
   std::atomic<bool> open{false};
   std::atomic<int> begun{0};

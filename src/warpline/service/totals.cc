@@ -71,6 +71,8 @@ void PacketTotals::add(const message::EndpointCounters& counters) {
       {"over_half_open_per_prefix", &counters.over_half_open_per_prefix},
       {"over_bytes_per_address", &counters.over_bytes_per_address},
       {"over_bytes_per_prefix", &counters.over_bytes_per_prefix},
+      {"over_messages_per_address", &counters.over_messages_per_address},
+      {"over_messages_per_prefix", &counters.over_messages_per_prefix},
       {"fragments_bundled", &counters.fragments_bundled},
       {"fragments_dropped", &counters.fragments_dropped},
       {"packets_behind", &counters.packets_behind},

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/transport/ethdev/message_link.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "warpline/route/prefix.h"
 
 namespace warpline::transport {
+namespace {
+
+constexpr route::NeighbourTimes kTimes{
+    .retransmit = Nanos{50'000'000}, .requests = 20, .failed = Nanos{500'000'000}, .replaced = Nanos{10'000'000}};
+
+/// An eighth of them in use: of thousands of buckets none is full. At least what a flood of hellos needs meanwhile.
+std::uint32_t neighbours_for(std::uint64_t sessions) {
+  constexpr std::uint64_t kMin = 4096;
+  constexpr std::uint64_t kMax = 1 << 22;
+  return static_cast<std::uint32_t>(std::clamp(8 * sessions, kMin, kMax));
+}
+
+}  // namespace
 
 MessageLink::MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
-                         std::optional<IpAddress> next, std::optional<std::uint16_t> tag)
-    : self{mac, mtu, addresses}, gateway(next), vlan(tag) {
+                         std::optional<IpAddress> next, std::optional<std::uint16_t> tag, std::uint64_t sessions)
+    : self{mac, mtu, addresses}, gateway(next), vlan(tag), neighbours(neighbours_for(sessions), kTimes) {
   const packet::ResponderSettings answers{.reporter = packet::reporter_of(addresses)};
   for (const InterfaceAddress& address : addresses) responders.emplace_back(mac, address, answers);
 }

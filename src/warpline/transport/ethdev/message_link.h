@@ -16,8 +16,9 @@ namespace warpline::transport {
 
 /// What the queues of one port know together of its link. Immutable but for the neighbours, which any thread may use.
 struct MessageLink {
+  /// `sessions`: of all queues together.
   MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
-              std::optional<IpAddress> next, std::optional<std::uint16_t> tag);
+              std::optional<IpAddress> next, std::optional<std::uint16_t> tag, std::uint64_t sessions);
 
   /// Our address to talk to `peer` from; null if we have none of its family.
   [[nodiscard]] const IpAddress* own_address(const message::PeerAddress& peer) const;
@@ -30,10 +31,10 @@ struct MessageLink {
   std::vector<packet::Responder> responders;  ///< one for each address
   std::optional<IpAddress> gateway;
   std::optional<std::uint16_t> vlan;  ///< only frames with this id are ours, and all that leave have it
-  /// Asked for more often than a router would: a session that is opened waits for the answer, and links lose frames
-  /// while they come up.
-  route::NeighbourTable neighbours{1024,
-                                   {.retransmit = Nanos{50'000'000}, .requests = 20, .failed = Nanos{500'000'000}}};
+  /// Has room for the peers of all sessions, and for addresses that forged hellos name: those that do not answer are
+  /// replaced. Asked for more often than a router would: a session that is opened waits for the answer, and links lose
+  /// frames while they come up.
+  route::NeighbourTable neighbours;
 };
 
 }  // namespace warpline::transport

@@ -33,7 +33,7 @@ enum class MessageState : std::uint8_t {
   withdrawn,    ///< request of the peer: void, but the application still has it
 };
 
-/// Whether a message's memory counts as its peer's in PeerGroups.
+/// Whether a message counts in PeerGroups as one that is arriving.
 enum class MemoryShare : std::uint8_t {
   none,
   held,
@@ -56,6 +56,7 @@ struct MessageFields {
   std::uint32_t next_fragment = 0;  ///< to be sent for the first time
   std::uint32_t fragments = 0;      ///< to be sent
 
+  std::uint32_t group = kNone;  ///< of its peer's address; PeerGroups'
   std::uint32_t session = kNone;
   std::uint32_t session_generation = 0;
   std::uint32_t epoch = 0;     ///< the session's; if that differs now, the session is no longer this message's
@@ -70,22 +71,24 @@ struct MessageFields {
   std::uint8_t slot = 0;
   bool has_slot = false;
   bool queued_to_send = false;
-  bool event_due = false;      ///< in the queue of events
-  bool finishing = false;      ///< its end waits for the transport
-  bool withdrawn_due = false;  ///< that event, not the usual one
-  std::uint8_t flags = 0;      ///< packet::MessageFragment::flags of what is sent, or received, but no refusal
-  bool settled : 1 = false;    ///< own, of an ordered session: those behind it do not wait for it any more
-  bool deferred : 1 = false;   ///< own: the peer had no room for it, and gets it again later
-  std::uint8_t busy = 0;       ///< how often
-  bool refuse = false;         ///< the response is a refusal
+  bool event_due = false;          ///< in the queue of events
+  std::uint8_t flags = 0;          ///< packet::MessageFragment::flags of what is sent, or received, but no refusal
+  bool settled : 1 = false;        ///< own, of an ordered session: those behind it do not wait for it any more
+  bool deferred : 1 = false;       ///< own: the peer had no room for it, and gets it again later
+  bool finishing : 1 = false;      ///< its end waits for the transport
+  bool withdrawn_due : 1 = false;  ///< that event, not the usual one
+  bool refuse : 1 = false;         ///< the response is a refusal
+  bool charged : 1 = false;        ///< its place in the pool counts in PeerGroups
+  bool taken : 1 = false;          ///< a request that the application has one of its places for; EventQueue's
+  bool lent : 1 = false;           ///< a response in the endpoint's place: the application has it
+  std::uint8_t busy = 0;           ///< how often the peer had no room
   bool out_device = false;
   bool in_device = false;
   std::uint8_t owned = 0;    ///< memory to be given back
   bool tells_sent = false;   ///< a response that ends with an event
   bool in_begun = false;     ///< the response has a place, and a fragment of it has arrived
-  bool in_endpoint = false;  ///< the response gets a place of the endpoint's
-  bool lent = false;         ///< and the application has it
   bool unread = false;       ///< counts as such in its session
+  bool in_endpoint = false;  ///< the response gets a place of the endpoint's
   MemoryShare share = MemoryShare::none;
   std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
   std::uint16_t code = 0;        ///< application's code of what is sent

@@ -15,8 +15,9 @@ constexpr MessageFields kNewMessage{};
 
 }  // namespace
 
-MessagePool::MessagePool(const EndpointConfig& config)
+MessagePool::MessagePool(const EndpointConfig& config, PeerGroups& groups)
     : config_(config),
+      groups_(groups),
       messages_(config.max_messages),
       heads_(config.max_messages),
       memory_(config.receive_bytes),
@@ -48,6 +49,22 @@ void MessagePool::give(std::uint32_t index) {
   messages_.give(index);
 }
 
+std::uint8_t* MessagePool::take_memory(const Message& message, std::uint64_t length) {
+  std::uint8_t* const buffer = memory_.take(length);
+  if (buffer != nullptr) groups_.charge(message.group, ReceiveMemory::block_bytes(length));
+  return buffer;
+}
+
+std::uint8_t* MessagePool::take_share(const Message& message, std::uint64_t length) {
+  const PeerGroups::Share share =
+      groups_.may_have(message.group, ReceiveMemory::block_bytes(length), 0, memory_.free_bytes());
+  return share == PeerGroups::Share::allows ? take_memory(message, length) : nullptr;
+}
+
+void MessagePool::give_memory(const Message& message, std::uint8_t* buffer) {
+  groups_.refund(message.group, memory_.give(buffer));
+}
+
 bool MessagePool::take_in(Message& message, std::uint16_t code) {
   if (message.in_head != 0) [[unlikely]]
     return take_in_with_head(message, code);
@@ -67,7 +84,7 @@ bool MessagePool::take_in_with_head(Message& message, std::uint16_t code) {
   const std::uint32_t data = message.in_length - message.in_head;
   if (data > kInlineBytes && config_.buffers.take != nullptr) {
     if (metadata != 0) {
-      head.in_metadata = memory_.take(metadata);
+      head.in_metadata = take_memory(message, metadata);
       if (head.in_metadata == nullptr) return false;
       message.owned |= kOwnsInMetadata;
     }
@@ -85,7 +102,7 @@ bool MessagePool::take_in_with_head(Message& message, std::uint16_t code) {
 }
 
 bool MessagePool::take_in_memory(Message& message, std::uint32_t length) {
-  message.in = memory_.take(length);
+  message.in = take_memory(message, length);
   if (message.in == nullptr && message.role == TransferRole::own_request) message.in = response_memory_.take(length);
   if (message.in == nullptr) return false;
   message.owned |= kOwnsIn;
@@ -108,9 +125,14 @@ void MessagePool::give_owned(Message& message) {
 }
 
 void MessagePool::give_owned_in(Message& message) {
-  if ((message.owned & kOwnsIn) != 0)
-    (response_memory_.holds(message.in) ? response_memory_ : memory_).give(message.in);
-  if ((message.owned & kOwnsInMetadata) != 0) memory_.give(head_of(message).in_metadata);
+  if ((message.owned & kOwnsIn) != 0) {
+    if (response_memory_.holds(message.in)) {
+      response_memory_.give(message.in);
+    } else {
+      give_memory(message, message.in);
+    }
+  }
+  if ((message.owned & kOwnsInMetadata) != 0) give_memory(message, head_of(message).in_metadata);
   if ((message.owned & kOwnsInSource) != 0) {
     config_.buffers.give(config_.buffers.context, {message.in, message.in_length - message.in_head, message.in_device});
   }
@@ -118,8 +140,9 @@ void MessagePool::give_owned_in(Message& message) {
 }
 
 void MessagePool::give_owned_out(Message& message) {
-  if ((message.owned & kOwnsOut) != 0) memory_.give(const_cast<std::uint8_t*>(message.out));
-  if ((message.owned & kOwnsOutMetadata) != 0) memory_.give(const_cast<std::uint8_t*>(head_of(message).out_metadata));
+  if ((message.owned & kOwnsOut) != 0) give_memory(message, const_cast<std::uint8_t*>(message.out));
+  if ((message.owned & kOwnsOutMetadata) != 0)
+    give_memory(message, const_cast<std::uint8_t*>(head_of(message).out_metadata));
   message.owned &= kOwnsAnyIn;
 }
 
@@ -135,7 +158,7 @@ CallStatus MessagePool::take_out(Message& message, ConstBuffer bytes, bool copy)
   message.out = bytes.data;
   message.out_device = bytes.device;
   if (copy) {
-    std::uint8_t* buffer = memory_.take(bytes.length);
+    std::uint8_t* const buffer = take_share(message, bytes.length);
     if (buffer == nullptr) return CallStatus::no_memory;
     std::memcpy(buffer, bytes.data, bytes.length);
     message.out = buffer;
@@ -160,7 +183,7 @@ CallStatus MessagePool::take_out(Message& message, ConstBuffer bytes, bool copy,
     return CallStatus::ok;
   }
   const std::uint32_t before = small ? bytes.length : 0;  // there is no place in a message of several fragments
-  std::uint8_t* const buffer = memory_.take(before + metadata.size());
+  std::uint8_t* const buffer = take_share(message, before + metadata.size());
   if (buffer == nullptr) return CallStatus::no_memory;
   std::copy_n(bytes.data, before, buffer);
   std::copy(metadata.begin(), metadata.end(), buffer + before);

@@ -7,6 +7,7 @@
 #include "warpline/base/large_vector.h"
 #include "warpline/message/config.h"
 #include "warpline/message/internal/core/message.h"
+#include "warpline/message/internal/core/peer_groups.h"
 #include "warpline/message/internal/core/session.h"
 #include "warpline/message/internal/parts/index_pool.h"
 #include "warpline/message/receive_memory.h"
@@ -15,12 +16,12 @@
 namespace warpline::message {
 
 /// All messages under way and the memory that holds their bytes, where the application's does not. Whatever memory a
-/// message was given is given back with it, if not before. A message's generation makes ids of its predecessors
-/// unknown.
+/// message was given is given back with it, if not before; meanwhile it counts for its peer's address in PeerGroups. A
+/// message's generation makes ids of its predecessors unknown.
 class MessagePool {
  public:
-  /// `config` outlives this.
-  explicit MessagePool(const EndpointConfig& config);
+  /// `config` and `groups` outlive this.
+  MessagePool(const EndpointConfig& config, PeerGroups& groups);
 
   [[nodiscard]] Message& operator[](std::uint32_t index) { return messages_[index]; }
   [[nodiscard]] const Message& operator[](std::uint32_t index) const { return messages_[index]; }
@@ -45,7 +46,8 @@ class MessagePool {
       give_owned_in(message);
     message.in = nullptr;
   }
-  /// Takes over the bytes to be sent: into the message, into memory of this pool, or where they are.
+  /// Takes over the bytes to be sent: into the message, into memory of this pool, or where they are. `no_memory`: none
+  /// is free, or the peer's address has its share.
   [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy);
   /// The same, with metadata, of which there is some.
   [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy,
@@ -56,6 +58,11 @@ class MessagePool {
   [[nodiscard]] bool has_to_spare(std::uint32_t length) const;
 
  private:
+  /// Receive memory for a message; nullptr if there is none.
+  [[nodiscard]] std::uint8_t* take_memory(const Message& message, std::uint64_t length);
+  /// The same for what is to be sent, as far as the share of the peer's address allows.
+  [[nodiscard]] std::uint8_t* take_share(const Message& message, std::uint64_t length);
+  void give_memory(const Message& message, std::uint8_t* buffer);
   [[nodiscard]] bool take_in_with_head(Message& message, std::uint16_t code);
   [[nodiscard]] bool take_in_memory(Message& message, std::uint32_t length);
   [[nodiscard]] bool take_in_source(Message& message, std::uint16_t code, std::uint32_t length);
@@ -64,6 +71,7 @@ class MessagePool {
   void give_owned_out(Message& message);
 
   const EndpointConfig& config_;
+  PeerGroups& groups_;
   IndexPool<Message> messages_;
   LargeVector<MessageHead> heads_;  ///< of messages, by index
   ReceiveMemory memory_;

@@ -12,16 +12,20 @@ namespace {
 constexpr std::size_t kIpv4PrefixBytes = 15;  ///< of an IPv4-mapped address: a /24
 constexpr std::size_t kIpv6PrefixBytes = 8;   ///< a /64
 constexpr std::uint32_t kFewHalfOpen = 16;    ///< sessions that any address may have so
+constexpr std::uint32_t kOwnPlaces = 4;       ///< one part of so many of the pool of messages is kept for each session
 enum : std::uint64_t { kHashOfAddress = 1, kHashOfPrefix = 2 };
 
 }  // namespace
 
 PeerGroups::PeerGroups(const EndpointConfig& config, SipKey key)
     : max_sessions_(config.max_sessions),
-      groups_(2 * config.max_sessions),
-      by_hash_(2 * config.max_sessions),
+      own_places_(config.max_messages / kOwnPlaces / config.max_sessions),
+      common_places_(config.max_messages - own_places_ * config.max_sessions),
+      groups_(2 + 4 * config.max_sessions),
+      by_hash_(4 * config.max_sessions),
       key_(key) {
   set_quotas(config.quotas);
+  for (int i = 0; i < 2; ++i) groups_[groups_.take()] = {.prefix = kRestOfPrefixes, .sessions = 1};  // the rests
 }
 
 void PeerGroups::set_quotas(const SessionQuotas& quotas) {
@@ -46,21 +50,26 @@ PeerGroups::Hashes PeerGroups::hashes_of(const PeerAddress& peer) const {
   return {siphash(key_, address), siphash(key_, prefix)};
 }
 
-std::uint32_t PeerGroups::enter(std::uint64_t hash) {
+std::uint32_t PeerGroups::enter(std::uint64_t hash, std::uint32_t rest) {
   std::uint32_t index = by_hash_.find(hash);
   if (index == kNone) {
-    index = groups_.take();  // a session is in two: there are as many
-    groups_[index] = {.hash = hash};
-    by_hash_.insert(hash, index);
+    index = groups_.take();
+    if (index == kNone) {
+      index = rest;
+    } else {
+      groups_[index] = {.hash = hash};
+      by_hash_.insert(hash, index);
+    }
   }
   ++groups_[index].sessions;
   return index;
 }
 
-void PeerGroups::depart(std::uint32_t group) {
-  if (--groups_[group].sessions != 0) return;
-  by_hash_.erase(groups_[group].hash, group);
-  groups_.give(group);
+void PeerGroups::free_if_unused(std::uint32_t index) {
+  const Group& group = groups_[index];
+  if (group.places != 0 || group.bytes != 0 || group.turns.waiting.first != kNone || group.turns.taken != 0) return;
+  by_hash_.erase(group.hash, index);
+  groups_.give(index);
 }
 
 PeerGroups::Admission PeerGroups::admits(const PeerAddress& peer) const {
@@ -82,7 +91,7 @@ PeerGroups::Admission PeerGroups::admits(const PeerAddress& peer) const {
 
 void PeerGroups::count(const Session& session, int accepted, int half_open) {
   accepted_ += static_cast<std::uint32_t>(accepted);
-  for (const std::uint32_t index : {session.address_group, session.prefix_group}) {
+  for (const std::uint32_t index : groups_of(session.address_group)) {
     groups_[index].accepted += static_cast<std::uint32_t>(accepted);
     groups_[index].half_open += static_cast<std::uint32_t>(half_open);
   }
@@ -90,41 +99,74 @@ void PeerGroups::count(const Session& session, int accepted, int half_open) {
 
 void PeerGroups::join(Session& session) {
   const Hashes hashes = hashes_of(session.peer);
-  session.address_group = enter(hashes.address);
-  session.prefix_group = enter(hashes.prefix);
+  session.address_group = enter(hashes.address, kRestOfAddresses);
+  Group& address = groups_[session.address_group];
+  if (address.prefix == kNone) {
+    address.prefix = enter(hashes.prefix, kRestOfPrefixes);
+  } else {
+    ++groups_[address.prefix].sessions;
+  }
   if (!session.opened_here) count(session, 1, 1);
 }
 
 void PeerGroups::leave(const Session& session) {
   if (!session.opened_here) count(session, -1, session.confirmed ? 0 : -1);
-  depart(session.address_group);
-  depart(session.prefix_group);
+  for (const std::uint32_t index : groups_of(session.address_group)) {
+    --groups_[index].sessions;
+    free_if_gone(index);
+  }
 }
 
 PeerGroups::Share PeerGroups::may_hold(const Session& session, std::uint64_t bytes, std::uint64_t later,
                                        std::uint64_t free) const {
   if (held_ == 0 && later == 0) return Share::allows;
   bytes += later;
-  if (!may_hold(groups_[session.address_group], bytes, free / 2,
-                quotas_.bytes_per_address.load(std::memory_order_relaxed)))
+  const auto [address, prefix] = groups_of(session.address_group);
+  if (!may_hold(groups_[address], bytes, free / 2, quotas_.bytes_per_address.load(std::memory_order_relaxed)))
     return Share::address;
-  if (!may_hold(groups_[session.prefix_group], bytes, free, quotas_.bytes_per_prefix.load(std::memory_order_relaxed)))
+  if (!may_hold(groups_[prefix], bytes, free, quotas_.bytes_per_prefix.load(std::memory_order_relaxed)))
     return Share::prefix;
   return Share::allows;
 }
 
 void PeerGroups::hold(const Session& session, std::uint64_t bytes, bool borrows) {
-  if (borrows) groups_[session.prefix_group].borrowed = true;
-  groups_[session.address_group].held += bytes;
-  groups_[session.prefix_group].held += bytes;
+  const auto [address, prefix] = groups_of(session.address_group);
+  if (borrows) groups_[prefix].borrowed = true;
+  groups_[address].held += bytes;
+  groups_[prefix].held += bytes;
   held_ += bytes;
 }
 
 void PeerGroups::release(const Session& session, std::uint64_t bytes, bool borrowed) {
-  if (borrowed) groups_[session.prefix_group].borrowed = false;
-  groups_[session.address_group].held -= bytes;
-  groups_[session.prefix_group].held -= bytes;
+  const auto [address, prefix] = groups_of(session.address_group);
+  if (borrowed) groups_[prefix].borrowed = false;
+  groups_[address].held -= bytes;
+  groups_[prefix].held -= bytes;
   held_ -= bytes;
+}
+
+namespace {
+
+/// Whether a group that has `had` may have `more`, being allowed `share` times what is free then.
+bool allows(std::uint64_t had, std::uint64_t more, std::uint64_t free, std::uint64_t share) {
+  return more <= free && (had == 0 || had + more <= share * (free - more));
+}
+
+}  // namespace
+
+PeerGroups::Share PeerGroups::may_have(std::uint32_t address, std::uint64_t bytes, std::uint64_t later,
+                                       std::uint64_t free) const {
+  const auto [of_address, of_prefix] = groups_of(address);
+  if (!allows(groups_[of_address].bytes, bytes + later, free, kShare)) return Share::address;
+  return allows(groups_[of_prefix].bytes, bytes + later, free, 2 * kShare) ? Share::allows : Share::prefix;
+}
+
+PeerGroups::Share PeerGroups::may_charge_place(const Session& session, bool waits) const {
+  const std::uint32_t free = common_places_ - std::min(places_, common_places_);
+  const std::uint64_t share = waits ? kShare / 2 : kShare;
+  const auto [address, prefix] = groups_of(session.address_group);
+  if (!allows(groups_[address].places, 1, free, share)) return Share::address;
+  return allows(groups_[prefix].places, 1, free, 2 * share) ? Share::allows : Share::prefix;
 }
 
 }  // namespace warpline::message

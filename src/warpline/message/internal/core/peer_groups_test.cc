@@ -157,6 +157,142 @@ TEST(PeerGroups, hold_no_more_than_their_quotas_but_one_message_of_any_length) {
   EXPECT_EQ(share(2, 600), PeerGroups::Share::address) << "half of what is free";
 }
 
+/// Takes places as long as it may; how many.
+std::uint32_t take_places(PeerGroups& groups, Session& session, std::vector<Message>& messages) {
+  std::uint32_t count = 0;
+  for (; groups.may_have_place(session, false) == PeerGroups::Share::allows; ++count)
+    groups.take_place(session, messages.emplace_back());
+  return count;
+}
+
+TEST(PeerGroups, let_one_address_have_eight_of_nine_places_and_a_prefix_16_of_17) {
+  EndpointConfig config = sessions_of(100);
+  config.max_messages = 99;  // fewer than are kept for sessions
+  PeerGroups groups(config, {1, 2});
+  std::vector<Message> messages;
+  Session one = of(Ipv4Address{{192, 0, 2, 1}});
+  groups.join(one);
+  EXPECT_EQ(take_places(groups, one, messages), 88U);
+  std::uint32_t all = 88;
+  for (std::uint8_t i = 2; i < 50; ++i) {
+    Session neighbour = of(Ipv4Address{{192, 0, 2, i}});
+    groups.join(neighbour);
+    all += take_places(groups, neighbour, messages);
+  }
+  EXPECT_EQ(all, 93U);
+  Session other = of(Ipv4Address{{198, 51, 100, 1}});
+  groups.join(other);
+  EXPECT_EQ(groups.may_have_place(other, false), PeerGroups::Share::allows);
+  EXPECT_EQ(groups.may_have_place(one, false), PeerGroups::Share::address);
+}
+
+TEST(PeerGroups, keep_the_first_places_of_each_session_for_it) {
+  EndpointConfig config = sessions_of(10);
+  config.max_messages = 120;  // of which 3 each are kept
+  PeerGroups groups(config, {1, 2});
+  std::vector<Message> messages;
+  std::vector<Session> sessions(9, of(Ipv4Address{{192, 0, 2, 1}}));
+  std::uint32_t all = 0;
+  for (Session& session : sessions) {
+    groups.join(session);
+    all += take_places(groups, session, messages);
+  }
+  EXPECT_EQ(all, 9 * 3 + 80U) << "8/9 of 90";
+  Session neighbour = of(Ipv4Address{{192, 0, 2, 2}});
+  groups.join(neighbour);
+  EXPECT_GE(take_places(groups, neighbour, messages), 3U);
+}
+
+TEST(PeerGroups, of_places_leave_one_for_the_message_that_another_waits_for) {
+  EndpointConfig config = sessions_of(100);
+  config.max_messages = 45;
+  PeerGroups groups(config, {1, 2});
+  std::vector<Message> messages;
+  Session session = of(Ipv4Address{{192, 0, 2, 1}});
+  groups.join(session);
+  while (groups.may_have_place(session, true) == PeerGroups::Share::allows)
+    groups.take_place(session, messages.emplace_back());
+  EXPECT_EQ(messages.size(), 36U) << "4 of 5 parts";
+  EXPECT_GE(take_places(groups, session, messages), 1U);
+}
+
+TEST(PeerGroups, let_one_address_have_eight_of_nine_parts_of_the_memory) {
+  PeerGroups groups(sessions_of(4), {1, 2});
+  Session session = of(Ipv4Address{{192, 0, 2, 1}});
+  Session other = of(Ipv4Address{{198, 51, 100, 1}});
+  groups.join(session);
+  groups.join(other);
+  const auto may = [&](const Session& each, std::uint64_t bytes, std::uint64_t later, std::uint64_t free) {
+    return groups.may_have(each.address_group, bytes, later, free);
+  };
+  EXPECT_EQ(may(session, 90, 0, 90), PeerGroups::Share::allows) << "who has none may have one message of any length";
+  EXPECT_EQ(may(session, 91, 0, 90), PeerGroups::Share::address);
+  groups.charge(session.address_group, 70);
+  EXPECT_EQ(may(session, 10, 0, 20), PeerGroups::Share::allows);
+  EXPECT_EQ(may(session, 11, 0, 20), PeerGroups::Share::address);
+  EXPECT_EQ(may(session, 6, 5, 20), PeerGroups::Share::address) << "it would leave no 5 for the next";
+  EXPECT_EQ(may(other, 20, 0, 20), PeerGroups::Share::allows);
+  groups.refund(session.address_group, 70);
+  EXPECT_EQ(may(session, 90, 0, 90), PeerGroups::Share::allows);
+}
+
+TEST(PeerGroups, remember_what_a_session_left_until_it_is_freed) {
+  EndpointConfig config = sessions_of(2);
+  config.max_messages = 18;  // of which 2 each are kept
+  PeerGroups groups(config, {1, 2});
+  std::vector<Message> messages;
+  messages.reserve(100);
+  Session session = of(Ipv4Address{{192, 0, 2, 1}});
+  for (int i = 0; i < 100; ++i) {
+    groups.join(session);
+    take_places(groups, session, messages);
+    groups.leave(session);
+  }
+  EXPECT_EQ(messages.size(), 2 + 12U) << "a session that comes again gets no more";
+  for (const Message& message : messages) {
+    --session.places;
+    if (message.charged) groups.refund_place(message);
+  }
+  messages.clear();
+  groups.join(session);
+  EXPECT_EQ(take_places(groups, session, messages), 2 + 12U);
+}
+
+TEST(PeerGroups, put_those_together_that_find_no_group_of_their_own) {
+  EndpointConfig config = sessions_of(2);
+  config.max_messages = 1000;
+  PeerGroups groups(config, {1, 2});
+  for (int i = 0; i < 100; ++i) {  // each leaves something behind
+    Session session = of(Ipv4Address{{10, 0, static_cast<std::uint8_t>(i), 1}});
+    groups.join(session);
+    groups.charge(session.address_group, 10);
+    groups.leave(session);
+  }
+  Session session = of(Ipv4Address{{10, 1, 0, 1}});
+  groups.join(session);
+  EXPECT_EQ(groups.may_have(session.address_group, 90, 0, 100), PeerGroups::Share::address)
+      << "it has what those before it left";
+  for (int i = 0; i < 100; ++i) {  // others come and go
+    Session other = of(Ipv4Address{{10, 2, static_cast<std::uint8_t>(i), 1}});
+    groups.join(other);
+    EXPECT_EQ(other.address_group, session.address_group);
+    groups.leave(other);
+  }
+  groups.refund(session.address_group, 10);
+  groups.leave(session);
+  for (int i = 0; i < 4;
+       ++i) {  // the first ones had groups of their own: two sessions have two each, and twice as many
+    Session before = of(Ipv4Address{{10, 0, static_cast<std::uint8_t>(i), 1}});
+    groups.join(before);
+    EXPECT_NE(before.address_group, session.address_group);
+    groups.refund(before.address_group, 10);
+    groups.leave(before);
+  }
+  Session last = of(Ipv4Address{{10, 3, 0, 1}});
+  groups.join(last);
+  EXPECT_EQ(groups.may_have(last.address_group, 90, 0, 100), PeerGroups::Share::allows) << "there is a group again";
+}
+
 TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {
   PeerGroups groups(sessions_of(2), {1, 2});
   for (int i = 0; i < 100; ++i) {

@@ -28,7 +28,7 @@ struct BusyNotice {
 };
 inline constexpr std::uint32_t kBusyNotices = 4;
 
-/// First in, first out, linked through the messages.
+/// First in, first out, linked through the messages or whatever the indices are of.
 struct MessageList {
   std::uint32_t first = kNone;
   std::uint32_t last = kNone;
@@ -118,6 +118,7 @@ struct alignas(64) Session {
   std::uint16_t base_bytes = 0;      ///< that every path carries
   std::uint16_t most_bytes = 0;      ///< that both ends take
   std::uint32_t ready_next = kNone;
+  std::uint32_t address_group = kNone;  ///< PeerGroups'
   MessageList replies;
   MessageList own;
   MessageList high_replies;
@@ -143,6 +144,7 @@ struct alignas(64) Session {
   std::uint32_t room_told = 0;
   std::uint64_t unread = 0;          ///< bytes of messages that the application has not given back
   std::uint16_t expected_order = 0;  ///< of the peer
+  std::uint32_t places = 0;          ///< messages in the pool, also those that a session before this one left
   PacketWindow received;
 
   // From here on what few requests use, but for the slots, which are of Transfers and Reassembly.
@@ -192,8 +194,6 @@ struct alignas(64) Session {
   std::uint32_t lost_next = kNone;
   std::uint32_t half_open_next = kNone;  ///< SessionTable's, as the next
   std::uint32_t half_open_before = kNone;
-  std::uint32_t address_group = kNone;  ///< PeerGroups', as the next
-  std::uint32_t prefix_group = kNone;
   std::uint32_t path = kNone;  ///< PathTable's, as the next
   std::uint32_t path_next = kNone;
   std::uint32_t path_before = kNone;

@@ -41,6 +41,7 @@ Session* SessionTable::take(const PeerAddress& peer) {
   fresh.wants_grants = session.wants_grants;
   fresh.wanting_next = session.wanting_next;
   fresh.paced = session.paced;
+  fresh.places = session.places;
   session = fresh;
   return &session;
 }

@@ -105,6 +105,10 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
     tell_busy(session, fragment);
     return false;
   }
+  if (!may_take(session, fragment, waits)) {
+    tell_busy(session, fragment);
+    return false;
+  }
   const std::uint32_t index = transfers_.create(session, role);
   if (index == kNone) {
     core_.context.drop(MessageDrop::no_message);
@@ -144,6 +148,25 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   message.has_slot = true;
   if (placed == Placed::complete) whole(session, index);
   return true;
+}
+
+/// Whether the share of the session's address allows a message that begins to arrive a place and memory until it is
+/// over. One that `waits` for another one leaves both for that.
+bool Reassembly::may_take(const Session& session, const packet::MessageFragment& fragment, bool waits) {
+  const EndpointConfig& config = core_.context.config;
+  const PeerGroups::Share place = core_.groups.may_have_place(session, waits);
+  if (place != PeerGroups::Share::allows) [[unlikely]] {
+    drop_over_places(place);
+    return false;
+  }
+  // Where a source has memory for messages, there is metadata alone here.
+  const std::uint32_t bytes = config.buffers.take == nullptr ? fragment.total : fragment.head;
+  if (bytes <= kInlineBytes) return true;
+  const std::uint64_t later = waits ? ReceiveMemory::block_bytes(config.max_message_bytes) : 0;
+  const PeerGroups::Share memory = core_.groups.may_have(session.address_group, ReceiveMemory::block_bytes(bytes),
+                                                         later, core_.messages.free_bytes());
+  if (memory != PeerGroups::Share::allows) drop_over(memory);
+  return memory == PeerGroups::Share::allows;
 }
 
 /// The path of a message under way may have shrunk: its sender has then begun anew, in smaller fragments, and so does
@@ -398,6 +421,11 @@ void Reassembly::tell_busy(Session& session, const packet::MessageFragment& frag
 /// what is no longer than that would look delivered to its sender.
 bool Reassembly::turn_away(Session& session, const packet::MessageFragment& fragment, RefusalCode code,
                            MessageDrop reason) {
+  const PeerGroups::Share place = core_.groups.may_have_place(session, false);
+  if (place != PeerGroups::Share::allows) {
+    drop_over_places(place);
+    return false;
+  }
   if (!refuse(session, fragment, code)) return false;
   if (fragment.kind == packet::FragmentKind::request) return true;
   core_.context.drop(reason);
@@ -475,6 +503,12 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
 void Reassembly::drop_over(PeerGroups::Share share) {
   EndpointCounters& counters = core_.context.counters;
   (share == PeerGroups::Share::address ? counters.over_bytes_per_address : counters.over_bytes_per_prefix).add(1);
+  core_.context.drop(MessageDrop::over_share);
+}
+
+void Reassembly::drop_over_places(PeerGroups::Share share) {
+  EndpointCounters& counters = core_.context.counters;
+  (share == PeerGroups::Share::address ? counters.over_messages_per_address : counters.over_messages_per_prefix).add(1);
   core_.context.drop(MessageDrop::over_share);
 }
 

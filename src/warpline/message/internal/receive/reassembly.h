@@ -57,7 +57,9 @@ class Reassembly {
                                std::uint32_t length);
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                              bool device);
+  [[nodiscard]] bool may_take(const Session& session, const packet::MessageFragment& fragment, bool waits);
   void drop_over(PeerGroups::Share share);
+  void drop_over_places(PeerGroups::Share share);
   [[nodiscard]] bool give_place(Session& session, Message& message, const packet::MessageFragment& fragment);
   [[nodiscard]] bool follow_cut(Session& session, Message& message, const packet::MessageFragment& fragment) {
     return fragment.fragment_bytes == message.fragment_bytes || begin_smaller(session, message, fragment);

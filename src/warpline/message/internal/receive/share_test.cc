@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that begin long messages and do not go on with them.
+// Peers that take what others need: they begin long messages and do not go on with them, acknowledge nothing, or ask
+// more than is handled.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "warpline/message/two_testing.h"
 #include "warpline/packet/headers/message_header.h"
@@ -95,6 +98,162 @@ TEST(Share, of_memory_is_no_more_than_its_quota_and_passes_all_messages_in_turn)
     silent = false;
     EXPECT_TRUE(net.run([&] { return arrived == 4; }));
   }
+}
+
+/// A server, many sessions of one address, and one session of another.
+struct Crowd {
+  static constexpr std::uint32_t kSessions = 12;
+  static EndpointConfig config() {
+    EndpointConfig config = small();
+    config.max_sessions = 16;
+    config.receive_bytes = 1 << 20;
+    config.max_message_bytes = 64 << 10;
+    return config;
+  }
+
+  Crowd() {
+    for (std::uint32_t i = 0; i < kSessions; ++i) sessions.push_back(net.connect(hostile, server).first);
+    session = net.connect(honest, server).first;
+    EXPECT_EQ(server.endpoint.facts().free_sessions, 3U);
+  }
+  /// Each session of the crowd asks as often as it may at once.
+  void ask_all(std::uint32_t length, const RequestOptions& options = {}) {
+    for (const SessionId each : sessions) {
+      for (std::uint32_t i = 0; i < 64; ++i) {
+        ASSERT_EQ(hostile.endpoint.request(each, {bytes.data(), length, false}, {}, options, net.now).status,
+                  CallStatus::ok);
+      }
+    }
+  }
+  /// The other one asks. Returns whether the response came within a few round trips.
+  bool answers_the_other(std::uint32_t length = 32) {
+    honest.events.clear();
+    const Submitted asked = honest.endpoint.request(session, {bytes.data(), length, false},
+                                                    {response.data(), 32U << 10, false}, {}, net.now);
+    const auto answered = [&] {
+      return std::ranges::any_of(honest.events, [&](const MessageEvent& event) {
+        return event.kind == EventKind::response && event.id == asked.id && event.status == MessageStatus::ok;
+      });
+    };
+    return net.run(answered, Nanos{2 * kMs});
+  }
+
+  Loopback net{1};
+  Loopback::Host& server = net.add(config());
+  Loopback::Host& hostile = net.add([] {
+    EndpointConfig many = config();
+    many.max_messages = 1024;
+    return many;
+  }());
+  Loopback::Host& honest = net.add(small());
+  std::vector<SessionId> sessions;
+  SessionId session;
+  std::vector<std::uint8_t> bytes = pattern(64 << 10, 1);
+  std::vector<std::uint8_t> response = std::vector<std::uint8_t>(32 << 10);
+};
+
+TEST(Share, of_places_is_left_for_others_by_one_who_acknowledges_no_refusal) {
+  Crowd crowd;
+  crowd.server.handle = [&](const MessageEvent& event) {
+    return event.kind == EventKind::request &&
+           crowd.server.endpoint.respond(event.id, {event.data, event.length}, {.copy = true}, crowd.net.now) ==
+               CallStatus::ok;
+  };
+  crowd.hostile.deaf = true;
+  crowd.ask_all(64, {.stream = true});  // the server takes no streams
+  crowd.net.run_for(Nanos{50 * kMs});
+  EXPECT_LT(crowd.server.endpoint.facts().free_messages, 256U / 4) << "it has nearly all";
+  EXPECT_GT(crowd.server.endpoint.counters().over_messages_per_address.get(), 0U);
+  EXPECT_EQ(crowd.server.endpoint.counters().dropped(MessageDrop::over_share),
+            crowd.server.endpoint.counters().over_messages_per_address.get());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(crowd.answers_the_other());
+}
+
+TEST(Share, of_memory_is_left_for_others_by_one_who_acknowledges_no_copied_response) {
+  constexpr std::uint32_t kAnswer = 16 << 10;
+  Crowd crowd;
+  std::uint32_t refused = 0;
+  crowd.server.handle = [&](const MessageEvent& event) {
+    if (event.kind != EventKind::request) return false;
+    const ConstBuffer answer{crowd.bytes.data(), kAnswer, false};
+    if (crowd.server.endpoint.respond(event.id, answer, {.copy = true}, crowd.net.now) == CallStatus::ok) return true;
+    ++refused;
+    return crowd.server.endpoint.release(event.id, crowd.net.now) == CallStatus::ok;
+  };
+  crowd.hostile.deaf = true;
+  crowd.ask_all(32);
+  crowd.net.run_for(Nanos{50 * kMs});
+  EXPECT_LT(crowd.server.endpoint.facts().free_receive_bytes, (1U << 20) / 4) << "it has nearly all";
+  EXPECT_GT(refused, 0U);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(crowd.answers_the_other());
+}
+
+TEST(Share, of_memory_and_of_turns_is_left_for_others_by_one_whose_requests_wait_for_a_slow_handler) {
+  for (const std::uint32_t length : {64U, 16U << 10}) {  // places, memory
+    SCOPED_TRACE(length);
+    Crowd crowd;
+    crowd.server.request_limit = 0;
+    crowd.ask_all(length);
+    crowd.net.run_for(Nanos{50 * kMs});
+    EXPECT_GT(crowd.server.endpoint.counters().dropped(MessageDrop::over_share), 0U);
+    const auto handle_one = [&] {
+      MessageEvent event;
+      const bool found = crowd.server.endpoint.poll({&event, 1}, 1) == 1 && event.kind == EventKind::request;
+      return found && crowd.server.endpoint.respond(event.id, {}, {}, crowd.net.now) == CallStatus::ok;
+    };
+    for (int i = 0; i < 10; ++i) {
+      const Submitted asked =
+          crowd.honest.endpoint.request(crowd.session, {crowd.bytes.data(), 1024, false}, {}, {}, crowd.net.now);
+      ASSERT_EQ(asked.status, CallStatus::ok);
+      crowd.net.run_for(Nanos{kMs});
+      ASSERT_TRUE(handle_one());
+      ASSERT_TRUE(handle_one());
+      crowd.net.run_for(Nanos{kMs});
+      EXPECT_EQ(crowd.honest.endpoint.counters().responses.get(), i + 1U) << "one of two is the other's";
+    }
+  }
+}
+
+TEST(Share, of_the_applications_places_is_left_for_others_by_one_who_acknowledges_no_response) {
+  Crowd crowd;
+  crowd.server.request_limit = 16;  // each is taken until its response, which is not copied, is acknowledged
+  crowd.server.handle = [&](const MessageEvent& event) {
+    if (event.kind == EventKind::sent) {
+      ++crowd.server.request_limit;
+      return true;
+    }
+    if (event.kind != EventKind::request) return false;
+    --crowd.server.request_limit;
+    return crowd.server.endpoint.respond(event.id, {crowd.bytes.data(), 1024, false}, {}, crowd.net.now) ==
+           CallStatus::ok;
+  };
+  crowd.hostile.deaf = true;
+  crowd.ask_all(32);
+  crowd.net.run_for(Nanos{50 * kMs});
+  EXPECT_EQ(crowd.server.request_limit, 1U) << "it has 15 of 16";
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(crowd.answers_the_other());
+    crowd.net.run_for(Nanos{kMs});  // it acknowledges that
+    EXPECT_EQ(crowd.server.request_limit, 1U);
+  }
+  // Once its sessions are lost, what they had is free again.
+  ASSERT_TRUE(crowd.net.run([&] { return crowd.server.endpoint.facts().free_sessions == 15; }, Nanos{60'000 * kMs}));
+  crowd.net.run_for(Nanos{kMs});
+  EXPECT_EQ(crowd.server.request_limit, 16U);
+  EXPECT_TRUE(crowd.answers_the_other());
+}
+
+TEST(Share, of_one_address_alone_is_nearly_everything) {
+  Crowd crowd;
+  crowd.server.request_limit = 0;
+  crowd.ask_all(64);
+  crowd.net.run_for(Nanos{50 * kMs});
+  EXPECT_LE(crowd.server.endpoint.facts().free_messages, 256U / 6);
+  Crowd other;
+  other.server.request_limit = 0;
+  other.ask_all(4096);
+  other.net.run_for(Nanos{50 * kMs});
+  EXPECT_LE(other.server.endpoint.facts().free_receive_bytes, (1U << 20) / 6);
 }
 
 TEST(Stalled, message_is_given_up_and_its_sender_told) {

@@ -146,7 +146,7 @@ TEST(Bundle, of_which_a_part_finds_no_room_comes_again_in_part) {
   talk.ask(30);
   ASSERT_TRUE(talk.all_answered());
   EXPECT_EQ(talk.handled, 30U);
-  EXPECT_GT(talk.server.endpoint.counters().dropped(MessageDrop::no_message), 0U);
+  EXPECT_GT(talk.server.endpoint.counters().dropped(MessageDrop::over_share), 0U);
 }
 
 TEST(Bundle, that_lies_about_a_length_is_taken_up_to_there) {

@@ -248,6 +248,12 @@ TEST(PathValidation, an_older_packet_moves_nothing_back) {
 TEST(PathValidation, a_storm_of_ports_is_asked_about_now_and_then) {
   Asking two;
   ASSERT_TRUE(two.works());
+  std::ptrdiff_t arrived = 0;
+  two.server.handle = [&](const MessageEvent& event) {
+    if (event.kind != EventKind::message) return false;
+    ++arrived;
+    return two.server.endpoint.release(event.id, two.net.now) == CallStatus::ok;
+  };
   two.net.tap = [&](const Loopback::Host& from, Bytes&) {
     if (&from == &two.client) ++two.client.address.port;
     return false;
@@ -266,7 +272,7 @@ TEST(PathValidation, a_storm_of_ports_is_asked_about_now_and_then) {
   EXPECT_GT(two.counted(&EndpointCounters::path_challenges_spared), 10U);
   two.net.tap = nullptr;
   EXPECT_TRUE(two.net.run([&] { return Two::count(two.client, EventKind::sent) == sent; })) << "once it is over";
-  EXPECT_EQ(Two::count(two.server, EventKind::message), sent);
+  EXPECT_EQ(arrived, sent);
   EXPECT_EQ(two.peer(), two.client.address);
 }
 

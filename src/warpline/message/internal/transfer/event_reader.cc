@@ -17,8 +17,9 @@ std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t reques
     core_.sessions.give(session);
   }
   std::size_t count = 0;
+  const bool bounded = requests != kUnbounded;
   while (count < events.size()) {
-    const EventLink link = core_.events.take(requests != 0);
+    const EventLink link = core_.events.take(requests);
     if (link.index == kNone) break;
     MessageEvent& event = events[count];
     event = kNoEvent;
@@ -26,8 +27,11 @@ std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t reques
         link.of == EventLink::Of::message ? message_event(link.index, event) : session_event(link, event);
     if (!tells) continue;
     ++count;
-    if (event.kind == EventKind::request || event.kind == EventKind::stream_request) --requests;
+    if (!bounded || (event.kind != EventKind::request && event.kind != EventKind::stream_request)) continue;
+    --requests;
+    if (event.kind == EventKind::request) core_.events.begin_request(core_.messages[link.index]);
   }
+  if (requests == 0) core_.events.set_requests_aside();  // there are more than the application takes
   return count;
 }
 

@@ -98,7 +98,10 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
   transfers_.no_longer_unread(*message);
   // The request's buffer stays while the response may be part of it.
   message->tells_sent = message->out != message->bytes.data() && (message->owned & kOwnsOut) == 0;
-  if (!message->tells_sent) core_.messages.give_in(*message);
+  if (!message->tells_sent) {
+    core_.messages.give_in(*message);
+    if (message->taken) core_.events.end_request(*message);
+  }
   message->state = MessageState::sending;
   message->context = options.context;
   message->code = options.code;

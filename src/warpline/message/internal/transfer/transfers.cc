@@ -81,6 +81,11 @@ void Transfers::free(std::uint32_t index) {
     if (session.peer_leaves) [[unlikely]]
       core_.timers.arm(session, core_.context.now());
   }
+  --core_.sessions[message.session].places;
+  if (message.taken || message.charged) [[unlikely]] {
+    if (message.taken) core_.events.end_request(message);
+    if (message.charged) core_.groups.refund_place(message);
+  }
   core_.messages.give(index);
 }
 
@@ -434,6 +439,7 @@ void Transfers::decline(std::uint32_t index, RefusalCode code) {
   begin_waiting(session, core_.context.attended());
   no_longer_unread(message);
   core_.messages.give_in(message);
+  if (message.taken) core_.events.end_request(message);
   message.refuse = true;
   message.flags = 0;
   message.out = nullptr;

@@ -24,7 +24,9 @@ class Transfers {
   // Places.
   /// A new message of the session; kNone if there is none left.
   [[nodiscard]] std::uint32_t create(Session& session, TransferRole role) {
-    return core_.messages.take(role, core_.sessions.id_of(session), session.epoch);
+    const std::uint32_t index = core_.messages.take(role, core_.sessions.id_of(session), session.epoch);
+    if (index != kNone) core_.groups.take_place(session, core_.messages[index]);
+    return index;
   }
   /// An own message gets a slot of the session, which has one free, and is sent.
   void start(Session& session, std::uint32_t index);
