@@ -271,22 +271,6 @@ TEST(PeerLost, ends_every_request_within_the_configured_time_and_reconnects) {
   EXPECT_TRUE(two.until(two.server, EventKind::request));
 }
 
-TEST(PeerLost, only_after_16_tries_however_short_the_timeout) {
-  for (const Reliability reliability : {Reliability::selective, Reliability::go_back_n}) {
-    EndpointConfig config = small();
-    config.peer_timeout = Nanos{400 * kMs};
-    config.reliability = reliability;
-    Two two(config);
-    two.server.dead = true;
-    const std::uint64_t before = two.client.packets;
-    ASSERT_EQ(two.request(32).status, CallStatus::ok);
-    ASSERT_TRUE(two.until(two.client, EventKind::lost));
-    EXPECT_EQ(two.client.events.back().reason, LossReason::silent);
-    EXPECT_GE(two.client.packets - before, 16U);
-    EXPECT_LE(two.client.packets - before, 32U) << "backed off";
-  }
-}
-
 TEST(PeerLost, by_a_restart_is_known_at_once) {
   Two two;
   two.net.restart(two.server, small());
@@ -423,19 +407,6 @@ TEST(Handshake, survives_loss_of_any_of_its_packets) {
     EXPECT_TRUE(server.endpoint.facts(there).established) << lost;
     EXPECT_EQ(server.endpoint.facts().free_sessions, 3U);
   }
-}
-
-TEST(Handshake, is_tried_16_times_however_short_the_timeout) {
-  EndpointConfig config = small();
-  config.connect_timeout = Nanos{400 * kMs};
-  Loopback net(1);
-  Loopback::Host& client = net.add(config);
-  const Opened opened = client.endpoint.connect(peer_address(Ipv4Address{{10, 0, 0, 99}}, 1), {}, net.now);
-  EXPECT_EQ(opened.status, CallStatus::ok);
-  ASSERT_TRUE(net.run([&] { return !client.events.empty(); }));
-  EXPECT_EQ(client.events[0].reason, LossReason::no_answer);
-  EXPECT_GE(client.packets, 16U);
-  EXPECT_LE(client.packets, 32U) << "backed off";
 }
 
 TEST(BackPressure, stops_a_sender_whose_receiver_does_not_read) {
