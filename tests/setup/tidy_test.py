@@ -49,6 +49,15 @@ class TidyTest(unittest.TestCase):
     def look(self, *files):
         return tidy.look_at(tidy.TREE, "clang++ -std=c++20 -Wshadow", list(files))
 
+    def test_a_source_alone_has_what_it_includes(self):
+        self.write("src/number.h", "#pragma once\ninline int number() { return 1; }\n")
+        self.write("src/includes.cc", '#include "number.h"\nint one();\nint one() { return number(); }\n')
+        self.write("src/lacks.cc", "int two();\nint two() { return 2 * number(); }\n")
+        self.assertEqual(tidy.compile_alone(None, "c++ -std=c++20", ["src/includes.cc"]), [])
+        said = tidy.compile_alone(None, "c++ -std=c++20", ["src/lacks.cc"])
+        self.assertIn("src/lacks.cc:2:", said[0])
+        self.assertIn("number", said[0])
+
     def test_what_changed_since_the_base_newest_first(self):
         self.git("init")
         self.commit("src/old.cc")

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -106,7 +107,8 @@ Figures share_a_link(const message::CcConfig& config, std::uint32_t count, std::
   PacketPool pool;
   Port port(
       events, pool,
-      {.bits_per_second = rate, .delay = 3'000, .capacity_bytes = 12'000'000, .mark_above_bytes = mark_above_bytes}, {},
+      // A packet that is dropped is missing for ever: even a thousand initial windows must fit.
+      {.bits_per_second = rate, .delay = 3'000, .capacity_bytes = 64'000'000, .mark_above_bytes = mark_above_bytes}, {},
       1);
   std::vector<std::unique_ptr<Sender>> senders;
   Receiver receiver(pool, senders);
@@ -158,20 +160,17 @@ TEST_P(ControlLoop, DctcpToo) {
 TEST(ControlLoopFanIn, SwiftTakesNoQueueForThePath) {
   const message::CcConfig config;
   const auto greatest = static_cast<double>(config.swift.base_target.value + config.swift.scaling_range.value) / 1e3;
-  for (const auto& [count, rate] : {std::pair{16U, 1e9}, {400U, 25e9}, {700U, 25e9}}) {
+  for (const auto& [count, rate, jain] :
+       {std::tuple{16U, 1e9, 0.95}, {300U, 25e9, 0.95}, {400U, 25e9, 0.95}, {1000U, 25e9, 0.9}}) {
     const Figures figures = share_a_link(config, count, 0, rate, 200'000'000);
     RecordProperty("p50_wait_ns_of_" + std::to_string(count), static_cast<int>(figures.p50_wait_us * 1e3));
     RecordProperty("p99_wait_ns_of_" + std::to_string(count), static_cast<int>(figures.p99_wait_us * 1e3));
     RecordProperty("jain_of_" + std::to_string(count), std::to_string(figures.jain));
     RecordProperty("utilization_of_" + std::to_string(count), std::to_string(figures.utilization));
-    EXPECT_GE(figures.utilization, 0.8) << count;
-    EXPECT_LE(figures.p50_wait_us, greatest) << count;
-    EXPECT_LE(figures.p99_wait_us, 2 * greatest) << count;
-    // With more senders on the faster link shares are unequal whatever is learned: their windows go up and down around
-    // one packet.
-    if (count == 16) {
-      EXPECT_GE(figures.jain, 0.95);
-    }
+    EXPECT_GE(figures.utilization, 0.95) << count;
+    EXPECT_GE(figures.jain, jain) << count;
+    EXPECT_LE(figures.p50_wait_us, 1.1 * greatest) << count;
+    EXPECT_LE(figures.p99_wait_us, 2.5 * greatest) << count;
   }
 }
 

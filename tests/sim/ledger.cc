@@ -102,9 +102,9 @@ void Ledger::finish(const Excuses& excuses) {
 }
 
 void Ledger::finish(const Sent& message, std::uint16_t code, const Excuses& excuses) {
-  const auto drained = [&](std::uint32_t host) { return host < excuses.drained.size() && excuses.drained[host]; };
-  const bool any_drained = drained(message.from) || drained(message.to);
-  const bool peers_lost = excuses.peers_lost || any_drained;
+  const bool any_drained = excuses.any_drained(message.from, message.to);
+  const bool may_lose = excuses.may_lose(message.from, message.to);
+  const bool peers_lost = may_lose || any_drained;
   const auto wrong = [&](std::string_view what) {
     fail(fmt::format("message {} of host {} to {} ({} B{}, {}): {}", code, message.from, message.to, message.length,
                      message.one_way ? ", one-way" : "", message::name(message.status), what));
@@ -135,7 +135,7 @@ void Ledger::finish(const Sent& message, std::uint16_t code, const Excuses& excu
     case message::MessageStatus::peer_lost:
       if (!peers_lost) wrong("though nothing happened to the peer");
       // Who drains in peace has answered what it took.
-      if (!excuses.peers_lost && excuses.in_time && message.own_session && !message.one_way && message.handled != 0)
+      if (!may_lose && excuses.in_time && message.own_session && !message.one_way && message.handled != 0)
         wrong("was taken by a host that drained");
       break;
   }

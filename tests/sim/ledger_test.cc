@@ -52,6 +52,16 @@ TEST_F(LedgerTest, HasNothingToSayIfAllIsWell) {
   EXPECT_THAT(ledger_.failures(), ElementsAre());
 }
 
+TEST_F(LedgerTest, ExcusesTheLossOfHostsThatHeardNextToNothing) {
+  complete(message::MessageStatus::peer_lost);
+  for (const std::vector<bool>& deaf : {std::vector{false, true}, std::vector{true, false}}) {
+    ledger_.finish({.deaf = deaf});
+    EXPECT_THAT(ledger_.failures(), ElementsAre());
+  }
+  ledger_.finish({.deaf = {false, false}});
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("though nothing happened to the peer")));
+}
+
 TEST_F(LedgerTest, NoticesASecondHandling) {
   handle();
   handle();

@@ -121,11 +121,15 @@ Outcome Run::run() {
     check_hosts();
   }
   Ledger::Excuses excuses{.peers_lost = scenario_.sessions_may_end(), .in_time = scenario_.drains_in_time()};
-  for (const auto& host : hosts_) excuses.drained.push_back(host->counters().drains != 0);
+  for (const auto& host : hosts_) {
+    excuses.drained.push_back(host->counters().drains != 0);
+    excuses.deaf.push_back(host->config().descheduled != 0 && host->counters().ring_full > host->datagrams_received());
+  }
   ledger_.finish(excuses);
   for (std::uint32_t i = 0; i < calls_.size(); ++i) {
-    check_ended(calls_[i], i, excuses.peers_lost, excuses.drained[calls_[i].from] || excuses.drained[calls_[i].to],
-                excuses.in_time, ledger_);
+    const SentStream& call = calls_[i];
+    check_ended(call, i, excuses.may_lose(call.from, call.to), excuses.any_drained(call.from, call.to), excuses.in_time,
+                ledger_);
   }
   std::uint64_t loops = 0;
   std::uint64_t idle = 0;

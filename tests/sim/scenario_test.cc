@@ -39,6 +39,15 @@ TEST(Scenario, SeedsThatFailedOnceDoNot) {
   }
 }
 
+/// As above, with grants: hosts that are away again and again, to which few packets were sent within the timeout
+/// (11410) or which lost most of them (11818), and a fifth of all packets lost (12027).
+TEST(Scenario, SeedsWithGrantsThatFailedOnceDoNot) {
+  for (const std::uint64_t seed : {11410, 11818, 12027}) {
+    const Outcome outcome = run(draw_scenario(seed), false);
+    EXPECT_EQ(outcome.failure_count, 0U) << "seed " << seed << ": " << outcome.summary;
+  }
+}
+
 /// All that a scenario may have is among the first five hundred.
 TEST(Scenario, SeedsCoverWhatThereIs) {
   std::set<Mishap::Kind> mishaps;

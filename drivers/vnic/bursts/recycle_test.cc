@@ -13,6 +13,7 @@
 #include <rte_memzone.h>
 
 #include "vnic/api/driver_testing.h"
+#include "vnic/common/limits.h"
 #include "vnic/rings/posted_set.h"
 
 namespace warpline::vnic {

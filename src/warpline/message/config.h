@@ -124,9 +124,10 @@ struct EndpointConfig {
   std::uint32_t credits = 32;                        ///< go_back_n: packets in flight
   CcConfig cc{};                                     ///< its mtu is set from datagram_bytes
 
-  Nanos initial_rto{5'000'000};   ///< retransmission timeout until the first round trip was measured
-  Nanos min_rto{1'000'000};       ///< least retransmission timeout
-  Nanos max_rto{1'000'000'000};   ///< greatest retransmission timeout, backed off
+  Nanos initial_rto{5'000'000};  ///< retransmission timeout until the first round trip was measured
+  Nanos min_rto{1'000'000};      ///< least retransmission timeout
+  /// Greatest retransmission timeout, backed off; less if 16 tries take longer than peer_timeout or connect_timeout.
+  Nanos max_rto{1'000'000'000};
   Nanos fixed_rto{5'000'000};     ///< go_back_n
   Nanos max_ack_delay{25'000};    ///< an acknowledgement waits at most so long for a packet to travel with
   std::uint32_t ack_packets = 8;  ///< packets that are acknowledged without waiting

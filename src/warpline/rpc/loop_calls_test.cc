@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/message/two_testing.h"
 #include "warpline/rpc/hosts_testing.h"
 #include "warpline/rpc/request_queue.h"
 
@@ -210,6 +211,46 @@ TEST_F(EventLoops, WhatIsDeclinedOrCancelledSaysSo) {
   calls_->flush();
   EXPECT_EQ(take(1).at(late).result.status, message::MessageStatus::deadline);
   while (withdrawn.load() < 2) std::this_thread::yield();
+}
+
+/// Four notices per place: the withdrawal of a request, the end of its answer, the next request, its withdrawal. With
+/// 65 places that is 260, more than a ring of 256 entries holds.
+TEST(RequestQueue, HasRoomForAllNoticesOfAThreadThatAnswersWithoutPolling) {
+  constexpr std::uint32_t kPlaces = 65;
+  MessageHost host = open_host();  // which wakes and is woken; the endpoints are driven here
+  auto made = RequestQueue::make(host, kPlaces);
+  ASSERT_TRUE(made.ok()) << made.error().message();
+  RequestQueue& queue = **made;
+  message::Two two;
+  const std::array sessions{two.session, two.net.connect(two.client, two.server).first};
+  two.server.handle = [&](const message::MessageEvent& event) {
+    return queue.handle(two.server.endpoint, event, two.net.now);
+  };
+  const auto ask_and_withdraw = [&](const auto& between) {
+    std::vector<message::MessageId> asked;
+    for (std::uint32_t i = 0; i < kPlaces; ++i) {
+      const message::Submitted submitted =
+          two.client.endpoint.request(sessions[i % 2], bytes_of("?"), {}, {}, two.net.now);
+      ASSERT_EQ(submitted.status, message::CallStatus::ok);
+      asked.push_back(submitted.id);
+    }
+    two.net.run_for(Nanos{message::kMs});
+    between();
+    for (const message::MessageId id : asked)
+      ASSERT_EQ(two.client.endpoint.cancel(id, two.net.now), message::CallStatus::ok);
+    two.net.run_for(Nanos{message::kMs});
+  };
+  std::array<QueuedRequest, 4 * kPlaces> notices;
+  ask_and_withdraw([&] { ASSERT_EQ(queue.poll(notices), kPlaces); });
+  const std::vector<std::uint8_t> answer = counted(message::kInlineBytes + 1, 0);
+  for (std::uint32_t i = 0; i < kPlaces; ++i)
+    queue.answer(notices[i].place, {answer.data(), static_cast<std::uint32_t>(answer.size())});
+  (void)queue.advance(two.server.endpoint, false, two.net.now);
+  ask_and_withdraw([] {});
+  const auto told = std::span(notices).first(queue.poll(notices));
+  for (const auto kind : {QueuedRequest::Kind::sent, QueuedRequest::Kind::request, QueuedRequest::Kind::withdrawn}) {
+    EXPECT_EQ(std::ranges::count(told, kind, &QueuedRequest::kind), kPlaces) << static_cast<int>(kind);
+  }
 }
 
 TEST_F(EventLoops, RowsBecomeRows) {

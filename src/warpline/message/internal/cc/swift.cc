@@ -4,12 +4,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "warpline/base/random.h"
+
 namespace warpline::message {
 namespace {
 
 constexpr double kLossWeight = 1.0 / 256;
-// Round trips in a row with the smallest window that tell a long path.
-constexpr std::uint8_t kLongPathSamples = 5;
+// Round trips in a row above the target, with the smallest window, that tell a long path: few if they are steady, which
+// the round trips through a queue of many flows are not.
+constexpr std::uint8_t kSteadyPathSamples = 5;
+constexpr std::uint8_t kLongPathSamples = 16;
+constexpr float kSteady = 1 + 1.0F / 16;  ///< the greatest of them, times the least
 constexpr float kSmallestWindow = 1.01F;  ///< times the least one, for rounding
 // Packets whose least round trip says that the path is not as long as was learned.
 constexpr std::uint32_t kShortPathPackets = 256;
@@ -54,7 +59,14 @@ CcOutput Swift::on_ack(const CcSample& sample) {
   follow(endpoint_, endpoint_decreased_at_, remote, endpoint_target_, acked, sample.now);
   learn_path(delay, target);
   if (base_target_ > given_target_) unlearn_path(delay, sample.acked_packets);
+  draw_gap(sample);
   return output();
+}
+
+/// Uniform, out of what was drawn before and of the sample: no two flows have the same times for long.
+void Swift::draw_gap(const CcSample& sample) {
+  const auto times = static_cast<std::uint64_t>(sample.now.value) ^ static_cast<std::uint64_t>(sample.rtt.value) << 32;
+  drawn_ = static_cast<std::uint32_t>(mix64(times + drawn_) >> 32);
 }
 
 /// Algorithm 1 of the paper, "On receiving ACK".
@@ -75,8 +87,11 @@ void Swift::learn_path(double delay, double target) {
     above_target_ = 0;
     return;
   }
-  path_rtt_ = as_float(above_target_ == 0 ? delay : std::min<double>(path_rtt_, delay));
-  if (++above_target_ < kLongPathSamples) return;
+  const bool first = above_target_ == 0;
+  path_rtt_ = as_float(first ? delay : std::min<double>(path_rtt_, delay));
+  path_rtt_max_ = as_float(first ? delay : std::max<double>(path_rtt_max_, delay));
+  const bool steady = path_rtt_max_ <= kSteady * path_rtt_;
+  if (++above_target_ < (steady ? kSteadyPathSamples : kLongPathSamples)) return;
   above_target_ = 0;
   base_target_ = as_float(std::min(path_rtt_ + given_target_ / 2.0, 10e9));
   slow_start_ = true;
@@ -144,7 +159,10 @@ Nanos Swift::target() const { return Nanos{static_cast<std::int64_t>(target_dela
 
 CcOutput Swift::output() const {
   const double packets = std::min(fabric_, endpoint_);
-  return {packets * mtu_, packets < 1 ? pacing_gap_of(std::min(round_trip(), target_delay()) / packets) : Nanos{0}};
+  if (packets >= 1) return {packets * mtu_, Nanos{0}};
+  constexpr double kMean = 1U << 31;
+  const double gap = std::min(round_trip(), target_delay()) / packets;
+  return {packets * mtu_, pacing_gap_of(gap * drawn_ / kMean)};
 }
 
 }  // namespace warpline::message

@@ -13,8 +13,13 @@ namespace warpline::message {
 /// keeps the round trip near a target by additive increase and multiplicative decrease, once a round trip. The window
 /// may fall below one packet; then packets are paced.
 ///
-/// Beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; a small
-/// share of losses is taken for corruption and left to what the delay says. A path that is longer than the target
+/// Beyond the paper: the gap between paced packets is drawn at random, with the mean that the paper gives. Many senders
+/// with equal gaps fall into step (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992):
+/// the queue of all comes and goes within a millisecond, and the few flows that send while it is short grow beyond the
+/// others.
+///
+/// Also beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; a
+/// small share of losses is taken for corruption and left to what the delay says. A path that is longer than the target
 /// shows by round trips that stay above it with the smallest window: the target is then raised beyond the least of
 /// them. Not before: who took the shortest round trip for the path's would, beginning while the queue is long, take
 /// the queue for the path and keep it long. When round trips are shorter for a while, the target comes back.
@@ -36,6 +41,7 @@ class Swift {
   void follow(float& window, Nanos& decreased_at, double delay, double target, double acked_packets, Nanos now);
   void learn_path(double delay, double target);
   void unlearn_path(double delay, std::uint32_t acked_packets);
+  void draw_gap(const CcSample& sample);
   void multiply(float& window, Nanos& decreased_at, double factor, Nanos now) const;
   [[nodiscard]] bool may_decrease(Nanos decreased_at, Nanos now) const;
   [[nodiscard]] double round_trip() const;
@@ -59,10 +65,12 @@ class Swift {
   float least_delay_ = 0;              ///< of the last packets; 0: none yet
   float remembered_window_ = 0;        ///< packets
   float path_rtt_ = 0;                 ///< least round trip of those above the target with the smallest window
+  float path_rtt_max_ = 0;             ///< the greatest of them
   std::uint16_t counted_packets_ = 0;  ///< of which least_delay_ is the least
   std::uint8_t above_target_ = 0;      ///< how many of these in a row
   float rtt_ = 0;                      ///< newest; 0: none yet
   float loss_ = 0;                     ///< share of packets lost, moving average
+  std::uint32_t drawn_ = 1U << 31;     ///< the next gap between packets: 2^31 is the mean
   std::uint8_t timeouts_ = 0;          ///< since the last acknowledgement
   bool slow_start_ = true;
   bool remembered_slow_start_ = false;

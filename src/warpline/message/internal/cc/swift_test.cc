@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "warpline/message/internal/cc/cc_testing.h"
@@ -99,10 +100,36 @@ TEST(Swift, ASlowPeerShrinksTheEndpointWindow) {
 TEST(Swift, BelowOnePacketItPaces) {
   Swift swift = started(swift_config());
   for (int i = 1; i <= 5; ++i) swift.on_ack(ack(i * 200, 200));
-  ASSERT_LT(packets(swift.output()), 1);
-  EXPECT_NEAR(static_cast<double>(swift.output().pacing_gap.value), 50'000 / packets(swift.output()),
-              1e-3 * 50'000 / packets(swift.output()));
+  const double window = packets(swift.output());
+  ASSERT_LT(window, 1);
+  // At the target the window stays. Gaps are uniform between none and twice the round trip per window.
+  constexpr int kGaps = 4000;
+  const double mean = 50'000 / window;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 1; i <= kGaps; ++i) {
+    const auto gap = static_cast<double>(swift.on_ack(ack(1000 + i * 1000, 50)).pacing_gap.value) / mean;
+    EXPECT_LE(gap, 2);
+    sum += gap;
+    squares += gap * gap;
+  }
+  ASSERT_EQ(packets(swift.output()), window);
+  EXPECT_NEAR(sum / kGaps, 1, 0.05);
+  EXPECT_NEAR(squares / kGaps - 1, 1.0 / 3, 0.05) << "the variance of a uniform distribution over [0, 2]";
   EXPECT_EQ(settled(swift_config(), 2, 0).output().pacing_gap, Nanos{0});
+}
+
+TEST(Swift, FlowsWhoseTimesDifferOnceNeverPaceInStepAgain) {
+  std::array flows{started(swift_config()), started(swift_config())};
+  for (int i = 1; i <= 5; ++i) {
+    for (Swift& flow : flows) flow.on_ack(ack(i * 200, &flow == &flows[0] ? 200 : 201));
+  }
+  int equal = 0;
+  for (int i = 1; i <= 100; ++i) {
+    const CcSample sample = ack(1000 + i * 1000, 50);
+    equal += flows[0].on_ack(sample).pacing_gap == flows[1].on_ack(sample).pacing_gap ? 1 : 0;
+  }
+  EXPECT_EQ(equal, 0);
 }
 
 TEST(Swift, TheTargetGrowsAsTheWindowShrinks) {
@@ -127,6 +154,17 @@ TEST(Swift, APathLongerThanTheTargetIsLearned) {
   EXPECT_NEAR(static_cast<double>(swift.target().value), 225'000, 1'000);
   for (int i = 0; i < 100; ++i) swift.on_ack(ack(1'000'000 + i, 200));
   EXPECT_GT(packets(swift.output()), 50);
+}
+
+TEST(Swift, ALongPathWithAQueueOfItsOwnIsLearnedLater) {
+  Swift swift = started(swift_config());
+  int samples = 0;
+  while (swift.target() < Nanos{200'000}) {
+    ASSERT_LT(++samples, 40);
+    swift.on_ack(ack(samples * 10'000, 200 + samples % 3 * 40));
+  }
+  EXPECT_GT(samples, 16) << "the queue of many flows may last as long";
+  EXPECT_NEAR(static_cast<double>(swift.target().value), 225'000, 1'000);
 }
 
 TEST(Swift, AQueueThatComesAndGoesIsNoLongPath) {

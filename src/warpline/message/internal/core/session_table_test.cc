@@ -23,6 +23,18 @@ class SessionTableTest : public ::testing::Test {
   SessionTable table_{config(), SipKey{1, 2}};
 };
 
+/// The application may hold the window and, beyond it, two of the longest messages: more than 2^32 bytes.
+TEST_F(SessionTableTest, counts_more_unread_bytes_than_32_bits_hold) {
+  constexpr std::uint32_t kWindow = 1 << 30;
+  Session& session = taken();
+  for (int i = 0; i < 2; ++i) session.unread += 0x80000000U;
+  EXPECT_EQ(room_of(session, kWindow), 0U);
+  session.unread -= 0x80000000U;
+  EXPECT_EQ(room_of(session, kWindow), 0U);
+  session.unread -= 0x80000000U;
+  EXPECT_EQ(room_of(session, kWindow), kWindow);
+}
+
 TEST_F(SessionTableTest, knows_a_session_by_all_its_names_and_only_while_it_is_in_use) {
   Session& session = taken();
   session.remote = 99;

@@ -52,11 +52,14 @@ void Timers::cancel(Session& session) {
 Nanos Timers::probe_timeout(const Session& session) const {
   const EndpointConfig& config = endpoint_.config;
   const unsigned backoff = session.unanswered == 0 ? 0 : session.unanswered - 1;
+  const auto backed_off = [&](Nanos first) {
+    return doubled(first, backoff, longest_backoff(config, first, config.peer_timeout));
+  };
   // With backoff, which eRPC lacks: on a path slower than the timeout all would be sent again for ever.
-  if (session.go_back_n) return doubled(config.fixed_rto, backoff, std::max(config.fixed_rto, config.max_rto));
-  if (!session.rtt.known()) return doubled(config.initial_rto, backoff, config.max_rto);
+  if (session.go_back_n) return std::max(config.fixed_rto, backed_off(config.fixed_rto));
+  if (!session.rtt.known()) return backed_off(config.initial_rto);
   const std::int64_t timeout = session.rtt.timeout(Nanos{1000}).value + session.max_ack_delay.value;
-  const Nanos rto = doubled(Nanos{std::max(timeout, config.min_rto.value)}, backoff, config.max_rto);
+  const Nanos rto = backed_off(Nanos{std::max(timeout, config.min_rto.value)});
   if (session.unanswered != 0) return rto;
   // RFC 8985, section 7.2, and some more for a peer that polls.
   const std::int64_t probe = 2 * session.rtt.smoothed().value + session.max_ack_delay.value + kPollingSlack;

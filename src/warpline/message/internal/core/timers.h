@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "warpline/base/time/pacing_wheel.h"
@@ -12,6 +13,13 @@ namespace warpline::message {
 /// A time doubled so often, `most` at most: the backoff of what is not answered.
 [[nodiscard]] constexpr Nanos doubled(Nanos time, unsigned times, Nanos most) {
   return times >= 63 || time.value > most.value >> times ? most : Nanos{time.value << times};
+}
+
+/// The longest backoff of what is sent again, first after `first`, until the peer is lost after `timeout`. The timeout
+/// has room for 16 tries at least: by few, each of which may be lost, a peer that lives would be lost now and then.
+[[nodiscard]] constexpr Nanos longest_backoff(const EndpointConfig& config, Nanos first, Nanos timeout) {
+  constexpr std::int64_t kTries = 16;
+  return std::min(config.max_rto, std::max(first, Nanos{timeout.value / kTries}));
 }
 
 /// When something of a session is due, and the wheel that tells. One timer a session for all that is due, lazy: it is

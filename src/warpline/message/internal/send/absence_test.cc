@@ -4,6 +4,7 @@
 
 #include "warpline/message/endpoint.h"
 #include "warpline/message/loopback_testing.h"
+#include "warpline/message/two_testing.h"
 
 namespace warpline::message {
 namespace {
@@ -127,6 +128,35 @@ TEST_F(Absence, OfTrafficBeginsSlowlyAgain) {
   send(pattern(100, 2));
   net_.run_for(Nanos{kMs / 100});
   EXPECT_LE(facts().window_bytes, initial + 200);
+}
+
+TEST(SilentPeer, IsLostAfter16TriesAtLeastHoweverShortTheTimeout) {
+  for (const Reliability reliability : {Reliability::selective, Reliability::go_back_n}) {
+    EndpointConfig config = small();
+    config.peer_timeout = Nanos{400 * kMs};
+    config.reliability = reliability;
+    Two two(config);
+    two.server.dead = true;
+    const std::uint64_t before = two.client.packets;
+    ASSERT_EQ(two.request(32).status, CallStatus::ok);
+    ASSERT_TRUE(two.until(two.client, EventKind::lost));
+    EXPECT_EQ(two.client.events.back().reason, LossReason::silent);
+    EXPECT_GE(two.client.packets - before, 16U);
+    EXPECT_LE(two.client.packets - before, 32U) << "backed off";
+  }
+}
+
+TEST(SilentPeer, IsSent16HellosAtLeastHoweverShortTheTimeout) {
+  EndpointConfig config = small();
+  config.connect_timeout = Nanos{400 * kMs};
+  Loopback net(1);
+  Loopback::Host& client = net.add(config);
+  const Opened opened = client.endpoint.connect(peer_address(Ipv4Address{{10, 0, 0, 99}}, 1), {}, net.now);
+  EXPECT_EQ(opened.status, CallStatus::ok);
+  ASSERT_TRUE(net.run([&] { return !client.events.empty(); }));
+  EXPECT_EQ(client.events[0].reason, LossReason::no_answer);
+  EXPECT_GE(client.packets, 16U);
+  EXPECT_LE(client.packets, 32U) << "backed off";
 }
 
 }  // namespace

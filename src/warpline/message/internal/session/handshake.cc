@@ -169,7 +169,8 @@ void Handshake::write_hello(Session& session, Outgoing& out) {
     packet::emit(hello, out.head);
   }
   const EndpointConfig& config = core_.context.config;
-  session.next_hello = core_.context.in(doubled(config.initial_rto, session.hellos, config.max_rto));
+  const Nanos longest = longest_backoff(config, config.initial_rto, config.connect_timeout);
+  session.next_hello = core_.context.in(doubled(config.initial_rto, session.hellos, longest));
   if (session.hellos != 0xff) ++session.hellos;
   core_.timers.arm(session, session.next_hello);
 }
