@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/base/give_way.h"
 #include "warpline/datapath/path_stages.h"
 #include "warpline/forward/static_wire_proof.h"
 #include "warpline/handoff/inline_engine.h"
@@ -158,13 +159,14 @@ class StaticWire : public ::testing::TestWithParam<How> {
 
   static void pass(datapath::PathStages& stages, const datapath::QueuePath& path) {
     EXPECT_TRUE(stages.start().ok());
+    Turns turns(true);  // the lane's thread may have the same core
     while (path.received.packets.get() < kFrames) {
-      stages.receiving()->poll();
-      if (stages.transmitting() != nullptr) stages.transmitting()->poll();
+      unsigned moved = stages.receiving()->poll();
+      if (stages.transmitting() != nullptr) moved += stages.transmitting()->poll();
+      turns.end(moved > 0);
     }
     stages.receiving()->drain();
-    while (stages.transmitting() != nullptr && !stages.transmitting()->drain()) {
-    }
+    while (stages.transmitting() != nullptr && !stages.transmitting()->drain()) give_way();
     stages.finish();
   }
 
@@ -172,7 +174,7 @@ class StaticWire : public ::testing::TestWithParam<How> {
   static std::unique_ptr<datapath::PathStages> stages_of(How how, datapath::QueuePath& path,
                                                          datapath::PacketBudget& budget, const Work& work) {
     if (how == How::direct) return std::make_unique<datapath::DirectStages<Work>>(path, budget, work);
-    auto ring = *handoff::BurstRing::create({.slots = 8, .packets = kBurst, .segments = kBurst});
+    auto ring = *handoff::BurstRing::create({.slots = 32, .packets = kBurst, .segments = kBurst});
     if (how == How::inline_ring) {
       return std::make_unique<datapath::RingStages<handoff::InlineEngine<Work>, Work>>(path, budget, std::move(ring),
                                                                                        work);
