@@ -134,7 +134,7 @@ class Message(MessageCase):
 
     def test_memory_of_a_gpu_where_there_is_none(self):
         if Path("/dev/nvidia0").exists():
-            self.skipTest("there is one")
+            self.skipTest("there is a GPU")
         for end in (("server",), ("client", "--connect", f"127.0.0.1:{free_port()}")):
             for memory in ("pinned", "device"):
                 with self.subTest(end=end[0], memory=memory):
