@@ -33,7 +33,7 @@ from support.frames import ethernet, ip, mac, udp
 from support.namespaces import Namespace, veth
 
 BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
-PATIENCE_S = 300
+PATIENCE_S = 800
 VERSION = re.search(r"^project\(warpline VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
 INTERFACE = VERSION.rsplit(".", 1)[0]
 NVCC = subprocess.run([ROOT / "setup/nvcc", "--print"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
