@@ -32,7 +32,7 @@ from support import pcap
 from support.frames import ethernet, ip, mac, udp
 from support.namespaces import Namespace, veth
 
-BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
+BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release").resolve()
 PATIENCE_S = 800
 VERSION = re.search(r"^project\(warpline VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
 INTERFACE = VERSION.rsplit(".", 1)[0]
