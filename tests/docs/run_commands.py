@@ -14,8 +14,10 @@ import re
 import subprocess
 import sys
 
-# What cannot run inside the test: commands that fetch the checkout or install for the user, and the test itself.
-NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make (test|sanitize)$|make clean$|setup/test$|pip install\b)")
+# What cannot run inside the test: commands that fetch the checkout or install for the user, and the test itself; and what
+# is a test of its own: builds, and the checks.
+NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make (test|sanitize)$|make clean$|setup/test$|pip install\b|"
+                      r"setup/build |ctest |setup/(format --check|check_\w+(\.py)?|tidy --changed)$)")
 NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--split|bench (copy-batch|recycle|stream-chunk)")
 TIMEOUT_S = 300
 

@@ -49,7 +49,7 @@ class Killed(MessageCase):
         again.wait_for("stderr", ROW)
         here.signal(signal.SIGINT)
         report = self.message_report(here.finish(), code=130)
-        self.assertEqual(report["sessions"]["connected"], 2)
+        self.assertGreaterEqual(report["sessions"]["connected"], 2)
         self.assertGreater(report["requests"]["peer_lost"], 0)
         self.assertGreater(self.stopped(again)["requests"]["served"], 0)
 

@@ -97,11 +97,11 @@ class Outside(MessageCase):
         self.near.ip("address", "add", f"{CLIENT}/24", "dev", near)
         self.far.ip("address", "add", f"{SERVER}/24", "dev", far)
 
-    def optional(self, *command):
+    def optional(self, what, *command):
         """Runs it, or skips the test where the kernel has no such thing."""
         done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
         if done.returncode != 0:
-            self.skipTest(f"{command[0]}: {done.stderr.strip()}")
+            self.skipTest(f"the kernel has no {what}: {done.stderr.strip()}")
 
     def serving(self, *arguments):
         return self.server("--listen", f"0.0.0.0:{PORT}", *arguments, netns=self.far.name)
@@ -126,7 +126,7 @@ class Outside(MessageCase):
 
     def test_a_vlan(self):
         for space, link, address in ((self.near, "left0", CLIENT), (self.far, "right0", SERVER)):
-            self.optional("ip", "-n", space.name, "link", "add", "link", link, "name", "vlan7", "type", "vlan", "id", 7)
+            self.optional("VLANs", "ip", "-n", space.name, "link", "add", "link", link, "name", "vlan7", "type", "vlan", "id", 7)
             space.ip("link", "set", "vlan7", "up")
             space.ip("address", "add", f"{address}/24", "dev", "vlan7")
         there = self.serving()

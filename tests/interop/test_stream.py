@@ -172,7 +172,7 @@ class Veth(VethCase):
         self.assertNotIn("gpu", report)
 
     def test_a_lane_that_hangs(self):
-        program = self.listener("--engine", "thread", "--watchdog", "300ms")
+        program = self.listener("--engine", "thread", "--watchdog", "2s")
         sock = self.connect()
         program.wait_for("stderr", r"^ *\d+\.\d+ +0\.000 +1 ")  # open, for the receiver too
         with stopped_thread(program.process.pid, "lane 0"):
@@ -182,7 +182,7 @@ class Veth(VethCase):
         sock.close()
         outcome = program.finish()
         report = self.stream_report(outcome, code=3)
-        self.assertIn("none was done for 300 ms", outcome.stderr)
+        self.assertIn("none was done for 2000 ms", outcome.stderr)
         self.assertGreater(report["drops"]["lane_ended"], 0)
         self.assertEqual(report["connections"]["aborted"], 1)
 

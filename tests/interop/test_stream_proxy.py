@@ -128,7 +128,7 @@ class Proxy(VethCase):
     def test_a_server_that_dies(self):
         port = free_port()
         taker = self.taker(port)
-        program = self.proxy(port, "--ring", "64Ki", "--peer-timeout", "200ms")
+        program = self.proxy(port, "--ring", "64Ki", "--peer-timeout", "2s")
         sock = self.connect()
         sock.sendall(b"y" * 1000)
         os.killpg(taker.process.pid, signal.SIGKILL)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed package serves other projects: by CMake and by pkg-config, shared and static, and says what it lacks.
 
-package_test.py BUILD: installs the libraries of that build folder and builds the examples against them.
+package_test.py BUILD: installs the libraries of that build folder and builds the examples against them. With WARPLINE_LONG=1
+all that is done with shared libraries is done with archives, too, and kernels are for all architectures.
 """
 
 import contextlib
@@ -31,13 +32,17 @@ from support import pcap
 from support.frames import ethernet, ip, mac, udp
 from support.namespaces import Namespace, veth
 
-BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
-PATIENCE_S = 300
+BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release").resolve()
+PATIENCE_S = 800
 VERSION = re.search(r"^project\(warpline VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
 INTERFACE = VERSION.rsplit(".", 1)[0]
 NVCC = subprocess.run([ROOT / "setup/nvcc", "--print"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
 HAS_KERNELS = bool(NVCC) and "WARPLINE_DEVICE_CODE=1" in (BUILD / "build.ninja").read_text()
-CCACHE = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+IS_LONG = os.environ.get("WARPLINE_LONG") == "1"
+LAUNCHERS = ("CXX", "CUDA") if shutil.which("ccache") else ()
+CCACHE = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in LAUNCHERS]
+# Where a cached object of the last run has the same name.
+WORK = BUILD / "tests/package" / ("consumers_all" if IS_LONG else "consumers")
 
 
 def run(*command, ok=True, **options):
@@ -75,9 +80,10 @@ def spead_packet(heap, packet, payload):
 class Package(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.work = Path(folder.name)
+        cls.work = WORK
+        shutil.rmtree(cls.work, ignore_errors=True)
+        cls.work.mkdir(parents=True)
+        cls.addClassCleanup(shutil.rmtree, cls.work, ignore_errors=True)
         cls.all = cls.work / "all"
         install(cls.all, "client", "packet", "message", "dataplane")
         cls.libraries = next(cls.all.glob("lib/**/libwarpline_packet.so")).parent
@@ -357,40 +363,55 @@ class Package(unittest.TestCase):
         total = sum(map(sum, packets.values()))
         self.assertIn(f"in {memory} memory: 8 frames complete, 2 not, 2 packets missing, sum of bytes {total}\n", said)
 
-    def test_examples_by_cmake(self):
-        for kind in ("OFF", "ON"):
-            with self.subTest(static=kind):
-                build, _ = self.configure(self.all, f"examples_{kind}", f"-DEXAMPLES_STATIC={kind}")
-                run("cmake", "--build", build)
-                others = (build / "asking_threads", ("Ada", "Grace"), None), (build / "epoll_loop", (), "Ada\nGrace\n")
-                self.greet(build / "hello_server", build / "hello_client", others=others)
-                self.greet_by_a_pool(build)
+    def check_forward(self, build):
+        said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
+        counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)
+        self.assertIsNotNone(counted, said)
+        received, sent, dropped = map(int, counted.groups())
+        self.assertEqual((received, sent + dropped), (1000, 1000))
 
-                self.calls_in_pieces(build)
-                self.greet_by_threads(build)
-                self.greet_through_a_daemon(build)
-                said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
-                counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)
-                self.assertIsNotNone(counted, said)
-                received, sent, dropped = map(int, counted.groups())
-                self.assertEqual((received, sent + dropped), (1000, 1000))
-                said = run(build / "ingest_sizes", "--packets", "1000", "net_null0,size=60")
-                self.assertRegex(said, r"received 1000, consumed 1000, dropped 0\nbelow 64 bytes: 1000\n")
-                if os.geteuid() == 0:  # network namespaces need it
-                    self.greet_through_a_port(build)
-                    self.lines_of_streams(build)
-                    self.digests_of_streams(build / "stream_digests")
-                    if kind == "OFF" and (build / "spead_spectrum").exists():  # where FFTW is
-                        self.spectra_of_a_tone(build)
-                needed = run("ldd", build / "hello_client")
-                self.assertEqual("libwarpline_message.so" in needed, kind == "OFF", needed)
+    def check_examples(self, build):
+        others = (build / "asking_threads", ("Ada", "Grace"), None), (build / "epoll_loop", (), "Ada\nGrace\n")
+        self.greet(build / "hello_server", build / "hello_client", others=others)
+        self.greet_by_a_pool(build)
+
+        self.calls_in_pieces(build)
+        self.greet_by_threads(build)
+        self.greet_through_a_daemon(build)
+        self.check_forward(build)
+        said = run(build / "ingest_sizes", "--packets", "1000", "net_null0,size=60")
+        self.assertRegex(said, r"received 1000, consumed 1000, dropped 0\nbelow 64 bytes: 1000\n")
+        if os.geteuid() == 0:  # network namespaces need it
+            self.greet_through_a_port(build)
+            self.lines_of_streams(build)
+            self.digests_of_streams(build / "stream_digests")
+
+    def test_examples_by_cmake(self):
+        build, _ = self.configure(self.all, "examples_shared", "-DEXAMPLES_STATIC=OFF")
+        run("cmake", "--build", build)
+        self.check_examples(build)
+        if os.geteuid() == 0 and (build / "spead_spectrum").exists():  # where FFTW is
+            self.spectra_of_a_tone(build)
+        self.assertIn("libwarpline_message.so", run("ldd", build / "hello_client"))
+
+    def test_examples_with_archives(self):
+        build, _ = self.configure(self.all, "examples_static", "-DEXAMPLES_STATIC=ON")
+        if IS_LONG:
+            run("cmake", "--build", build)
+            self.check_examples(build)
+        else:
+            run("cmake", "--build", build, "--target", "hello_server", "hello_client", "forward")
+            self.greet(build / "hello_server", build / "hello_client")
+            self.check_forward(build)
+        self.assertNotIn("libwarpline_message.so", run("ldd", build / "hello_client"))
 
     @unittest.skipUnless(HAS_KERNELS, "no nvcc, or this build has no kernels")
     def test_examples_with_kernels(self):
         """Consumers of one's own in GPU memory. Without a GPU they say so in one line and end with 3."""
-        for kind in ("OFF", "ON"):
+        for kind in ("OFF", "ON") if IS_LONG else ("OFF",):
             with self.subTest(static=kind):
-                build, _ = self.configure(self.all, f"kernels_{kind}", f"-DEXAMPLES_STATIC={kind}", f"-DCMAKE_CUDA_COMPILER={NVCC}")
+                architectures = [] if IS_LONG else ["-DCMAKE_CUDA_ARCHITECTURES=80"]
+                build, _ = self.configure(self.all, f"kernels_{kind}", f"-DEXAMPLES_STATIC={kind}", f"-DCMAKE_CUDA_COMPILER={NVCC}", *architectures)
                 run("cmake", "--build", build, "--target", "ingest_batches", "ingest_frames", "ingest_functor", "stream_digests_on_gpu")
                 self.frames_of_a_capture(build)
                 if Path("/dev/nvidiactl").exists() and os.geteuid() == 0:

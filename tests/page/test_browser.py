@@ -11,8 +11,8 @@ from support.case import Case
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOKS = Path(__file__).with_name("looks.js").read_text(encoding="utf-8")
-WIDTHS = (360, 1600)
-SCHEMES = ("light", "dark")
+# A scheme has colours alone, and a width the places of things: each is looked at once.
+LOOKS_AT = ((360, "light"), (1600, "dark"))
 
 HARD_TO_DRAW = {
     "benchmark": "<script>console.error('markup')</script>",
@@ -37,16 +37,20 @@ HARD_TO_DRAW = {
 
 @unittest.skipUnless(browser.find_browser(), "no Chromium here; setup/packages setup/test_packages.txt installs it")
 class Looks(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.chromium = cls.enterClassContext(browser.Browser())
+        cls.chromium.open_tab()
+
     def look_at(self, page):
-        with browser.Browser() as chromium:
-            chromium.open_tab()
-            for width in WIDTHS:
-                for scheme in SCHEMES:
-                    with self.subTest(width=width, scheme=scheme):
-                        chromium.look(page.as_uri(), width, scheme)
-                        self.assertEqual(chromium.evaluate("innerWidth"), width)
-                        self.assertEqual(chromium.evaluate(LOOKS), [])
-                        self.assertEqual(chromium.complaints(), [])
+        self.chromium.load(page.as_uri())
+        for width, scheme in LOOKS_AT:
+            with self.subTest(width=width, scheme=scheme):
+                self.chromium.show(width, scheme)
+                self.assertEqual(self.chromium.evaluate("innerWidth"), width)
+                self.assertTrue(self.chromium.evaluate(f"matchMedia('(prefers-color-scheme: {scheme})').matches"))
+                self.assertEqual(self.chromium.evaluate(LOOKS), [])
+                self.assertEqual(self.chromium.complaints(), [])
 
     def page_of(self, *files):
         page = self.scratch.path / "page.html"
@@ -77,13 +81,12 @@ class Looks(Case):
             "<p style='width:9999px;color:#ddd'>pale</p><table><tr><td>1</table></body>",
             encoding="utf-8",
         )
-        with browser.Browser() as chromium:
-            chromium.open_tab()
-            chromium.look(page.as_uri(), 360, "light")
-            faults = "\n".join(chromium.evaluate(LOOKS))
-            for fault in ("wide in", "beyond the window", "contrast of", "no caption", "leads nowhere", "not text"):
-                self.assertIn(fault, faults)
-            self.assertEqual(len(chromium.complaints()), 1)
+        self.chromium.load(page.as_uri())
+        self.chromium.show(360, "light")
+        faults = "\n".join(self.chromium.evaluate(LOOKS))
+        for fault in ("wide in", "beyond the window", "contrast of", "no caption", "leads nowhere", "not text"):
+            self.assertIn(fault, faults)
+        self.assertEqual(len(self.chromium.complaints()), 1)
 
 
 if __name__ == "__main__":

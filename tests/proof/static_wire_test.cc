@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -159,11 +160,13 @@ class StaticWire : public ::testing::TestWithParam<How> {
   static void pass(datapath::PathStages& stages, const datapath::QueuePath& path) {
     EXPECT_TRUE(stages.start().ok());
     while (path.received.packets.get() < kFrames) {
-      stages.receiving()->poll();
-      if (stages.transmitting() != nullptr) stages.transmitting()->poll();
+      unsigned moved = stages.receiving()->poll();
+      if (stages.transmitting() != nullptr) moved += stages.transmitting()->poll();
+      if (moved == 0) std::this_thread::yield();  // the lane's thread may have the same core
     }
     stages.receiving()->drain();
     while (stages.transmitting() != nullptr && !stages.transmitting()->drain()) {
+      std::this_thread::yield();
     }
     stages.finish();
   }
@@ -172,7 +175,7 @@ class StaticWire : public ::testing::TestWithParam<How> {
   static std::unique_ptr<datapath::PathStages> stages_of(How how, datapath::QueuePath& path,
                                                          datapath::PacketBudget& budget, const Work& work) {
     if (how == How::direct) return std::make_unique<datapath::DirectStages<Work>>(path, budget, work);
-    auto ring = *handoff::BurstRing::create({.slots = 8, .packets = kBurst, .segments = kBurst});
+    auto ring = *handoff::BurstRing::create({.slots = 32, .packets = kBurst, .segments = kBurst});
     if (how == How::inline_ring) {
       return std::make_unique<datapath::RingStages<handoff::InlineEngine<Work>, Work>>(path, budget, std::move(ring),
                                                                                        work);

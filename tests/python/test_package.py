@@ -51,7 +51,7 @@ class Package(unittest.TestCase):
         if not (pathlib.Path(wheels) / "mypy").is_dir():
             self.skipTest("there is no mypy: setup/test_wheels")
         done = run(
-            "-m", "mypy", "--strict", "--python-executable", sys.executable, "--cache-dir", os.devnull, "--config-file",
+            "-m", "mypy", "--strict", "--python-executable", sys.executable, "--cache-dir", str(ROOT / "build/mypy"), "--config-file",
             str(ROOT / "python/pyproject.toml"), str(ROOT / "python/warpline"), PYTHONPATH=wheels,
         )
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)

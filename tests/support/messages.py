@@ -49,7 +49,7 @@ class MessageCase(Case):
             self.assertEqual(report["verify"]["bad"], 0, outcome)
         return report
 
-    def judge_losses(self, report, sessions=4, timeout=200_000_000, told=False):
+    def judge_losses(self, report, sessions=4, *, timeout, told=False):
         """All were lost by silence, and each request of theirs ended with an error in time. `told`: the network said
         that nobody is there, and silence was shorter."""
         self.assertEqual(report["peer_timeout_ns"], timeout)

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <rte_bus_vdev.h>
@@ -131,13 +132,14 @@ class Port {
   }
 
   std::uint16_t send(rte_mbuf* mbuf, std::uint16_t queue = 0) { return rte_eth_tx_burst(id, queue, &mbuf, 1); }
-  /// What comes within some polls.
+  /// What comes within some polls. One that finds nothing yields: the driver's thread may have the same core.
   std::vector<rte_mbuf*> receive(std::uint16_t queue = 0, unsigned polls = 4) {
     std::vector<rte_mbuf*> all;
     while (polls-- > 0) {
       rte_mbuf* mbufs[64];
       const std::uint16_t count = rte_eth_rx_burst(id, queue, mbufs, 64);
       all.insert(all.end(), mbufs, mbufs + count);
+      if (count == 0) std::this_thread::yield();
     }
     return all;
   }
