@@ -10,7 +10,7 @@
 #include <cuda_runtime_api.h>
 
 #include "warpline/base/random.h"
-#include "warpline/stream/gpu/lane_memory_testing.h"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/payload_kernels.h"
 #include "warpline/stream/payload/host_payload.h"
 #include "warpline/stream/seeded_payload.h"

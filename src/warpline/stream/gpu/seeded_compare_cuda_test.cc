@@ -9,7 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "warpline/base/random.h"
-#include "warpline/stream/gpu/lane_memory_testing.h"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/seeded_compare.h"
 #include "warpline/stream/seeded_payload.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "warpline/stream/gpu/lane_memory_testing.h"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
 #include "warpline/stream/overlap_testing.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "warpline/queues/packet_queues.h"
-#include "warpline/stream/gpu/lane_memory_testing.h"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
 
