@@ -144,12 +144,12 @@ warpline_rooms(apps/warpline/page text document draw body)
 warpline_module(selftest LEVEL 10 FOLDER apps/warpline/selftest USES base bench EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_selftest PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
-# Modules that work before a run and after it, never in it, and that emit no inline function of the data path, of which
-# the linker might keep their copy. -O1 takes the compiler two thirds of the time of -O3, -O0 with sanitizers a third of
+# Modules that set up, control and report runs and process no packets. They emit no inline function of the data path, of
+# which the linker might keep their copy. -O1 takes the compiler two thirds of the time of -O3, -O0 with sanitizers a third of
 # that of -O1; so there it is also for those whose tests take longer to compile than to run.
-set(outside_runs batches config doctor page rate report selftest setup)
+set(outside_runs attach batches config doctor exporter page rate report sandbox selftest setup)
 if(WARPLINE_SANITIZE)
-  warpline_optimise(-O0 ${outside_runs} attach bench capture copies exporter forward ingest route router runtime service transfers)
+  warpline_optimise(-O0 ${outside_runs} bench capture copies forward ingest route router runtime service transfers)
 else()
   warpline_optimise($<$<CONFIG:Release>:-O1> ${outside_runs})
 endif()

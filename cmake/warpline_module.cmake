@@ -15,16 +15,17 @@ if(WARPLINE_TESTS)
   find_package(benchmark REQUIRED)
   find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
   add_custom_target(unit_tests)
-  add_library(warpline_testing INTERFACE)
-  target_link_libraries(warpline_testing INTERFACE GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY})
-  # Tests are compiled more often than they run; what they test keeps its optimisation.
-  set(test_optimisation -O1)
+  # Tests are compiled more often than they run; what they test keeps its optimisation. -Og takes GCC a fifth less time than
+  # -O1, and -O0 no less than -Og.
+  set(test_optimisation -Og)
   if(WARPLINE_SANITIZE)
     set(test_optimisation -O0)
   endif()
-  target_compile_options(warpline_testing INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${test_optimisation}>)
-  # With -O1 GCC 14 sees values that are not set where they are.
-  target_compile_options(warpline_testing INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+  add_library(warpline_testing STATIC ${PROJECT_SOURCE_DIR}/src/warpline/base/property_testing.cc)
+  target_link_libraries(warpline_testing PUBLIC GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY} PRIVATE warpline_options)
+  target_compile_options(warpline_testing PUBLIC $<$<COMPILE_LANGUAGE:CXX>:${test_optimisation}>
+                                                 # With little optimisation GCC 14 sees values that are not set where they are.
+                                                 $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
 endif()
 
 # A test that this build cannot have: it is listed as skipped, with the reason. Of a sanitizer's build none is.
@@ -130,7 +131,7 @@ function(warpline_module name)
   if(NOT arg_EXCEPT)
     set(arg_EXCEPT none)
   endif()
-  list(FILTER sources EXCLUDE REGEX "^${folder}/${arg_EXCEPT}/")
+  list(FILTER sources EXCLUDE REGEX "^${folder}/${arg_EXCEPT}/|_testing\\.cc$")
   set(tests ${sources})
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.(cc|cu)$")

@@ -44,7 +44,7 @@ std::int64_t time_of_day(const PythonFrame& frame) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() - ago;
 }
 
-std::shared_ptr<IngestSession> begin(const std::vector<std::string>& arguments, bool tells_progress) {
+std::shared_ptr<IngestSession> begin_ingest(const std::vector<std::string>& arguments, bool tells_progress) {
   constexpr int kLookMilliseconds = 50;
   const auto session = [&] {
     const nb::gil_scoped_release unlocked;
@@ -61,7 +61,7 @@ std::shared_ptr<IngestSession> begin(const std::vector<std::string>& arguments, 
   return made;
 }
 
-nb::object take(IngestSession& session) {
+nb::object take_item(IngestSession& session) {
   Kept frame = session.inbox().take();
   return frame ? nb::cast(PythonFrame{std::move(frame)}) : nb::none();
 }
@@ -105,8 +105,8 @@ void add_ingest(nb::module_& module) {
       .def_prop_ro("queue", [](const PythonFrame& self) { return self.kept->path(); })
       .def_prop_ro("time_ns", &time_of_day);
   nb::class_<IngestSession>(module, "IngestSession")
-      .def_static("begin", &begin, nb::arg("arguments"), nb::arg("tells_progress"))
-      .def("take", &take, nb::lock_self())
+      .def_static("begin", &begin_ingest, nb::arg("arguments"), nb::arg("tells_progress"))
+      .def("take", &take_item, nb::lock_self())
       .def("take_many", &take_many, nb::arg("most"), nb::lock_self())
       .def("wait", &wait, nb::arg("milliseconds"))
       .def_prop_ro("ended", [](IngestSession& self) { return self.inbox().ended(); })

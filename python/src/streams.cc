@@ -23,7 +23,7 @@ namespace {
 
 using service::KeptConnection;
 
-std::shared_ptr<StreamSession> begin(const std::vector<std::string>& arguments, bool tells_progress) {
+std::shared_ptr<StreamSession> begin_streams(const std::vector<std::string>& arguments, bool tells_progress) {
   constexpr int kLookMilliseconds = 50;
   const auto session = [&] {
     const nb::gil_scoped_release unlocked;
@@ -51,7 +51,7 @@ nb::list take_news(StreamSession& session) {
   return list;
 }
 
-nb::object take(KeptConnection& connection) {
+nb::object take_bytes(KeptConnection& connection) {
   std::shared_ptr<service::KeptBytes> kept = connection.take();
   if (!kept) return nb::none();
   const auto bytes = kept->bytes();
@@ -68,14 +68,14 @@ void add_streams(nb::module_& module) {
   nb::class_<KeptConnection>(module, "StreamConnection")
       .def_prop_ro("peer", [](const KeptConnection& self) { return to_string(self.peer()); })
       .def_prop_ro("local", [](const KeptConnection& self) { return to_string(self.local()); })
-      .def("take", &take, nb::lock_self())
+      .def("take", &take_bytes, nb::lock_self())
       .def("close", &KeptConnection::close, nb::lock_self())
       .def_prop_ro("closed", &KeptConnection::closed, nb::lock_self())
       .def_prop_ro("full", &KeptConnection::is_full, nb::lock_self())
       .def_prop_ro(
           "state", [](const KeptConnection& self) { return std::string(name(self.state())); }, nb::lock_self());
   nb::class_<StreamSession>(module, "StreamSession")
-      .def_static("begin", &begin, nb::arg("arguments"), nb::arg("tells_progress"))
+      .def_static("begin", &begin_streams, nb::arg("arguments"), nb::arg("tells_progress"))
       .def("take_news", &take_news, nb::lock_self())
       .def_prop_ro("ended", [](StreamSession& self) { return self.inbox().ended(); })
       .def("fileno", [](StreamSession& self) { return self.inbox().bell().descriptor(); })

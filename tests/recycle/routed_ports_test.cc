@@ -2,7 +2,6 @@
 // Each way of recycling below a router between four ports, while routes, and so the links, keep changing: no buffer is
 // lost, and what came back how is counted.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/packet/udp_frame.h"
@@ -235,7 +235,7 @@ TEST(RoutedPorts, OneQueueIsClaimedOnce) {
   }
 }
 
-RC_GTEST_PROP(RoutedPorts, NothingIsLostHoweverRoutesChangeAndPortsStop, ()) {
+WARPLINE_PROPERTY(RoutedPorts, NothingIsLostHoweverRoutesChangeAndPortsStop, ()) {
   Routed routed(*rc::gen::elementOf(std::vector<memory::RecycleWay>(std::begin(kWays), std::end(kWays))),
                 *rc::gen::arbitrary<bool>());
   const auto phases = *rc::gen::inRange(1, 8);

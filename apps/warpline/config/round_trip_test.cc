@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 
 #include "config/load.h"
 #include "config/options.h"
 #include "config/tree.h"
+#include "warpline/base/property_testing.h"
 #include "warpline/workload/with_workload.h"
 
 namespace warpline::config {
@@ -185,7 +185,7 @@ Config random_config() {
   return config;
 }
 
-RC_GTEST_PROP(RoundTrip, WhatIsPrintedIsReadBackTheSame, ()) {
+WARPLINE_PROPERTY(RoundTrip, WhatIsPrintedIsReadBackTheSame, ()) {
   const Config config = random_config();
   const std::string text = to_json(config).dump(static_cast<int>(number<unsigned>(0, 2)));
   const auto read = [&](const std::string&) -> Result<std::string> { return text; };

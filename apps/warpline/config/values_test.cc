@@ -2,7 +2,8 @@
 #include "config/values.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::config {
 namespace {
@@ -38,7 +39,7 @@ TEST(Values, HexBytes) {
   EXPECT_FALSE(parse_hex(std::string(258, '0')).ok());
 }
 
-RC_GTEST_PROP(Values, RatesArePrintedExactly, (std::uint64_t bits, bool packets)) {
+WARPLINE_PROPERTY(Values, RatesArePrintedExactly, (std::uint64_t bits, bool packets)) {
   const double value = 1 + static_cast<double>(bits) / 18'500;
   const Rate rate = packets ? Rate{PacketRate{value}} : Rate{BitRate{value}};
   RC_ASSERT(*parse_bounded_rate(exact_text(rate)) == rate);

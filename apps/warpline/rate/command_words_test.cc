@@ -3,7 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::rate {
 namespace {
@@ -28,7 +29,7 @@ TEST(CommandWords, AQuoteThatIsNotClosedIsRefused) {
   EXPECT_FALSE(split_words("forward \"a'").ok());
 }
 
-RC_GTEST_PROP(CommandWords, QuotedWordsComeBack, (const std::vector<std::string>& given)) {
+WARPLINE_PROPERTY(CommandWords, QuotedWordsComeBack, (const std::vector<std::string>& given)) {
   std::string line;
   for (const std::string& word : given) {
     line += "'";

@@ -2,10 +2,11 @@
 #include "rate/load_classification.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::rate {
 namespace {
@@ -85,7 +86,7 @@ TEST(LoadClassification, ATrialThatExpectedNothingForwardedNothing) {
   EXPECT_EQ(classify_load(trials, kOneSecond), kUpper);
 }
 
-RC_GTEST_PROP(LoadClassification, FullLengthTrialsForTheDurationSumAlwaysDecide, ()) {
+WARPLINE_PROPERTY(LoadClassification, FullLengthTrialsForTheDurationSumAlwaysDecide, ()) {
   const double exceed_ratio = 0.01 * *rc::gen::inRange(0, 100);
   const auto duration_sum = *rc::gen::inRange<std::int64_t>(1, 40);
   const SearchGoal goal = example_goal(0.005, exceed_ratio, 1, duration_sum);

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "rate/load_classification.h"
 #include "rate/simulated_sut_testing.h"
+#include "warpline/base/property_testing.h"
 
 namespace warpline::rate {
 namespace {
@@ -188,7 +188,7 @@ std::vector<SearchGoal> any_goals() {
   return goals;
 }
 
-RC_GTEST_PROP(RateSearch, AnySharpLimitLiesBetweenTheBounds, ()) {
+WARPLINE_PROPERTY(RateSearch, AnySharpLimitLiesBetweenTheBounds, ()) {
   const double min = *rc::gen::inRange(100, 100'000);
   const double max = min * *rc::gen::inRange(2, 100'000);
   const double limit = min + (max - min) * 1e-6 * *rc::gen::inRange(0, 1'000'000);
@@ -205,7 +205,7 @@ RC_GTEST_PROP(RateSearch, AnySharpLimitLiesBetweenTheBounds, ()) {
   }
 }
 
-RC_GTEST_PROP(RateSearch, EndsWhateverTheResultsAre, ()) {
+WARPLINE_PROPERTY(RateSearch, EndsWhateverTheResultsAre, ()) {
   RateSearch search = search_for(any_goals(), 1e3, 1e3 * *rc::gen::inRange(2, 1000));
   const double lossy_part = 0.01 * *rc::gen::inRange(0, 101);
   RC_ASSERT(simulate(search, erratic(lossy_part), *rc::gen::arbitrary<std::uint64_t>(), kFarTooMany));
@@ -216,7 +216,7 @@ RC_GTEST_PROP(RateSearch, EndsWhateverTheResultsAre, ()) {
   }
 }
 
-RC_GTEST_PROP(LoadGrid, NeighboursAreWithinTheWidth, ()) {
+WARPLINE_PROPERTY(LoadGrid, NeighboursAreWithinTheWidth, ()) {
   const double width = 0.001 * *rc::gen::inRange(1, 900);
   const double min = *rc::gen::inRange(1, 1000);
   const double max = min * (1 + 0.001 * *rc::gen::inRange(1, 1'000'000));

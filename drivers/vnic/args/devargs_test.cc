@@ -2,10 +2,11 @@
 #include "vnic/args/devargs.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cerrno>
 #include <string>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::vnic {
 namespace {
@@ -125,7 +126,7 @@ TEST(DevargsTest, RefusesWhatIsNoPowerOfTwo) {
   }
 }
 
-RC_GTEST_PROP(DevargsTest, AnyTextIsReadOrRefused, (const std::string& text)) {
+WARPLINE_PROPERTY(DevargsTest, AnyTextIsReadOrRefused, (const std::string& text)) {
   Devargs args;
   const int status = parse_devargs(text.c_str(), args);
   RC_ASSERT(status == 0 || status == -EINVAL);

@@ -3,7 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::vnic {
 namespace {
@@ -83,7 +84,7 @@ TEST(FaultArgs, TextReadsBack) {
   EXPECT_EQ(copy, config) << text;
 }
 
-RC_GTEST_PROP(FaultArgs, AnyTextIsTakenOrRefused, (const std::string& key, const std::string& value)) {
+WARPLINE_PROPERTY(FaultArgs, AnyTextIsTakenOrRefused, (const std::string& key, const std::string& value)) {
   FaultConfig config;
   const Result<void> unknown = set_fault(config, key, value);
   RC_ASSERT(!unknown.ok() || is_fault_key(key));

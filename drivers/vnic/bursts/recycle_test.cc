@@ -2,7 +2,6 @@
 #include "vnic/bursts/recycle.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include "vnic/api/driver_testing.h"
 #include "vnic/common/limits.h"
 #include "vnic/rings/posted_set.h"
+#include "warpline/base/property_testing.h"
 
 namespace warpline::vnic {
 namespace {
@@ -219,7 +219,7 @@ void go_round(rte_mempool* mempool, const std::string& refill, const PortSetup& 
   ASSERT_EQ(rte_mempool_avail_count(mempool), mempool->size);
 }
 
-RC_GTEST_PROP(RecycleProperty, FramesStayAsTheyAreOverAllRingsThresholdsAndWraps, ()) {
+WARPLINE_PROPERTY(RecycleProperty, FramesStayAsTheyAreOverAllRingsThresholdsAndWraps, ()) {
   const Pool pool(2047);
   PortSetup setup{.ring = *rc::gen::inRange<std::uint16_t>(kMinRing, 300)};
   setup.rx_free_thresh = *rc::gen::inRange<std::uint16_t>(1, kMinRing / 2);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <deque>
@@ -8,12 +7,13 @@
 
 #include "vnic/engine/engine_testing.h"
 #include "vnic/engine/lazy_copies_testing.h"
+#include "warpline/base/property_testing.h"
 
 namespace warpline::vnic {
 namespace {
 
 /// Any frames, any pieces, any order of calls: what comes out is what went in, and every report comes.
-RC_GTEST_PROP(EngineWire, IsAFaithfulWire, ()) {
+WARPLINE_PROPERTY(EngineWire, IsAFaithfulWire, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const auto size = *rc::gen::element<std::uint16_t>(64, 100, 512);
   const bool late = *rc::gen::arbitrary<bool>();

@@ -2,7 +2,6 @@
 #include "vnic/engine/iommu.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <atomic>
 #include <cerrno>
@@ -10,6 +9,8 @@
 #include <limits>
 #include <map>
 #include <thread>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::vnic {
 namespace {
@@ -65,7 +66,7 @@ TEST(Iommu, RefusesWhatCannotBeMapped) {
 }
 
 /// Against a bit a page.
-RC_GTEST_PROP(Iommu, IsASetOfBytes, ()) {
+WARPLINE_PROPERTY(Iommu, IsASetOfBytes, ()) {
   constexpr std::uint64_t kPages = 64;
   constexpr std::uint64_t kBase = 1 << 20;
   Iommu iommu;

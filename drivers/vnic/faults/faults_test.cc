@@ -2,7 +2,6 @@
 #include "vnic/faults/faults.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "vnic/faults/faults_testing.h"
+#include "warpline/base/property_testing.h"
 
 namespace warpline::vnic {
 namespace {
@@ -57,7 +57,7 @@ unsigned distance(const std::vector<std::uint8_t>& a, const std::vector<std::uin
   return bits;
 }
 
-RC_GTEST_PROP(Faults, NoFrameIsCreatedOrForgotten, (std::uint64_t seed)) {
+WARPLINE_PROPERTY(Faults, NoFrameIsCreatedOrForgotten, (std::uint64_t seed)) {
   Wire wire(*configs(), seed);
   for (const Input& input : any_frames()) {
     wire.send(input.bytes, input.now_nanos);
@@ -70,7 +70,7 @@ RC_GTEST_PROP(Faults, NoFrameIsCreatedOrForgotten, (std::uint64_t seed)) {
   RC_ASSERT(wire.conserves());
 }
 
-RC_GTEST_PROP(Faults, ChangesNoMoreBytesThanTheyCount, (std::uint64_t seed)) {
+WARPLINE_PROPERTY(Faults, ChangesNoMoreBytesThanTheyCount, (std::uint64_t seed)) {
   FaultConfig config = *configs();
   config.ecn_bytes = 0;
   Wire wire(config, seed);
@@ -100,7 +100,7 @@ RC_GTEST_PROP(Faults, ChangesNoMoreBytesThanTheyCount, (std::uint64_t seed)) {
   RC_ASSERT(corrupt <= wire.counts.get(Count::fault_corrupt));
 }
 
-RC_GTEST_PROP(Faults, SameSeedSameResult, (std::uint64_t seed)) {
+WARPLINE_PROPERTY(Faults, SameSeedSameResult, (std::uint64_t seed)) {
   const FaultConfig config = *configs();
   Wire one(config, seed);
   Wire other(config, seed);
@@ -111,7 +111,7 @@ RC_GTEST_PROP(Faults, SameSeedSameResult, (std::uint64_t seed)) {
   RC_ASSERT(one.sink.deliveries == other.sink.deliveries);
 }
 
-RC_GTEST_PROP(Faults, NothingIsLaterThanTheReorderDepth, (std::uint64_t seed)) {
+WARPLINE_PROPERTY(Faults, NothingIsLaterThanTheReorderDepth, (std::uint64_t seed)) {
   FaultConfig config;
   config.reorder = *rc::gen::element(0.01, 0.3, 0.9, 1.0);
   config.reorder_depth = *rc::gen::inRange(1U, Faults::kMaxReorderDepth + 1);

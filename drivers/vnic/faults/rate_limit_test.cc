@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "vnic/faults/faults.h"
 #include "vnic/faults/faults_testing.h"
+#include "warpline/base/property_testing.h"
 #include "warpline/base/units.h"
 #include "warpline/packet/frame_testing.h"
 
@@ -45,7 +45,7 @@ TEST(RateLimit, AnIdleLineStartsAtOnce) {
   EXPECT_EQ(releases(wire), (std::vector<std::uint64_t>{71, 141, 212, 5071}));
 }
 
-RC_GTEST_PROP(RateLimit, NoFractionIsEverLost, ()) {
+WARPLINE_PROPERTY(RateLimit, NoFractionIsEverLost, ()) {
   const auto rate = *rc::gen::inRange<std::uint64_t>(1'000'000, 400'000'000'000);
   const auto length = *rc::gen::inRange<std::size_t>(14, 9000);
   Wire wire(limited(rate, UINT32_MAX));

@@ -2,13 +2,13 @@
 #include "vnic/steering/flow_rules.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cerrno>
 #include <cstring>
 #include <deque>
 #include <span>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
@@ -202,7 +202,7 @@ TEST(FlowRules, MatchMacAddresses) {
   EXPECT_FALSE(matches(spec, other));
 }
 
-RC_GTEST_PROP(FlowRules, AnyBytesAreMatchedWithinTheirFrame, (const std::vector<std::uint8_t>& bytes)) {
+WARPLINE_PROPERTY(FlowRules, AnyBytesAreMatchedWithinTheirFrame, (const std::vector<std::uint8_t>& bytes)) {
   FlowSpec everything;
   everything.match(RTE_FLOW_ITEM_TYPE_ETH, type_item(0), type_item(0xffff))
       .match(RTE_FLOW_ITEM_TYPE_VLAN, vlan_item(0), vlan_item(0xffff, 0xffff))

@@ -2,7 +2,6 @@
 #include "vnic/steering/rss.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <rte_thash.h>
 
 #include "warpline/base/address.h"
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
@@ -93,7 +93,7 @@ TEST(Rss, MicrosoftsVectors) {
   }
 }
 
-RC_GTEST_PROP(Rss, HashesAsDpdkDoes, ()) {
+WARPLINE_PROPERTY(Rss, HashesAsDpdkDoes, ()) {
   std::uint8_t key[Rss::kKeyBytes];
   for (std::uint8_t& byte : key) byte = *rc::gen::arbitrary<std::uint8_t>();
   // In whole words, as rte_softrss takes them.

@@ -2,12 +2,12 @@
 #include "vnic/wire/packet_buffer.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <deque>
 #include <thread>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 
 namespace warpline::vnic {
@@ -115,7 +115,7 @@ TEST(PacketBuffer, ClearForgetsAllFrames) {
 }
 
 /// Against a deque and a count of bytes: the same frames fit, and come out the same.
-RC_GTEST_PROP(PacketBuffer, IsAQueueOfBoundedBytes, ()) {
+WARPLINE_PROPERTY(PacketBuffer, IsAQueueOfBoundedBytes, ()) {
   const auto bytes = *rc::gen::inRange<std::size_t>(1, 70000);
   PacketBuffer buffer(bytes);
   const std::uint64_t size = (bytes + 63) / 64 * 64;

@@ -2,7 +2,8 @@
 #include "warpline/base/units.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline {
 namespace {
@@ -42,7 +43,7 @@ TEST(Units, RatesAreBitsOrPackets) {
   for (const char* text : {"", "0pps", "10", "10gbps", "-1pps"}) EXPECT_FALSE(parse_rate(text).ok()) << text;
 }
 
-RC_GTEST_PROP(UnitsProperty, TimesSurviveTheRoundTrip, ()) {
+WARPLINE_PROPERTY(UnitsProperty, TimesSurviveTheRoundTrip, ()) {
   const Nanos nanos{*rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 50)};
   RC_ASSERT(*parse_nanos(to_string(nanos), 1) == nanos);
 }

@@ -2,10 +2,11 @@
 #include "warpline/batching/adaptive_batch.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstdint>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::batching {
 namespace {
@@ -43,7 +44,7 @@ TEST(AdaptiveBatch, SubmitsAFullBatchWhateverIsInFlight) {
 }
 
 /// What is to hold whatever happens, in whatever order and at whatever time.
-RC_GTEST_PROP(AdaptiveBatchProperty, KeepsItsBounds, (const std::vector<std::uint32_t>& steps)) {
+WARPLINE_PROPERTY(AdaptiveBatchProperty, KeepsItsBounds, (const std::vector<std::uint32_t>& steps)) {
   const std::uint32_t largest = *rc::gen::inRange<std::uint32_t>(1, 600);
   const std::uint32_t most = *rc::gen::inRange<std::uint32_t>(1, AdaptiveBatch::kMostInFlight + 1);
   const std::uint64_t deadline = *rc::gen::inRange<std::uint64_t>(0, 2000);

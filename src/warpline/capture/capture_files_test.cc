@@ -2,7 +2,6 @@
 #include "warpline/capture/capture_files.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/scratch_folder_testing.h"
 
 namespace warpline::capture {
@@ -171,7 +171,7 @@ TEST(CaptureFiles, ADiskThatIsFullFromTheBeginningIsAnError) {
   EXPECT_EQ(files.error().kind, ErrorKind::environment);
 }
 
-RC_GTEST_PROP(CaptureFiles, StayBelowTheirLimitAndCountWhatIsGone, (const std::vector<std::uint8_t>& lengths)) {
+WARPLINE_PROPERTY(CaptureFiles, StayBelowTheirLimitAndCountWhatIsGone, (const std::vector<std::uint8_t>& lengths)) {
   ScratchFolder folder;
   auto files = CaptureFiles::open(folder.path() / "a.pcapng", kLimit, kHead);
   RC_ASSERT(files.ok());

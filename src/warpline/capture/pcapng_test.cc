@@ -2,12 +2,13 @@
 #include "warpline/capture/pcapng.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::capture {
 namespace {
@@ -78,7 +79,7 @@ std::uint32_t word(const Bytes& bytes, std::size_t at) {
   return value;
 }
 
-RC_GTEST_PROP(Pcapng, BlocksAreAsLongAsTheySay, (const std::vector<Bytes>& packets, const std::string& comment)) {
+WARPLINE_PROPERTY(Pcapng, BlocksAreAsLongAsTheySay, (const std::vector<Bytes>& packets, const std::string& comment)) {
   Bytes out;
   std::vector<std::size_t> ends;
   for (const Bytes& packet : packets) {

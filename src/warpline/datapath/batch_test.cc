@@ -2,10 +2,11 @@
 #include "warpline/datapath/batch.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <limits>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::datapath {
 namespace {
@@ -39,7 +40,7 @@ TEST(PacketBudget, WithoutABoundGrantsEverything) {
   EXPECT_EQ(budget.claim(512), 512);
 }
 
-RC_GTEST_PROP(PacketBudgetProperty, NeverGrantsMoreThanItHas, (const std::vector<std::uint16_t>& wishes)) {
+WARPLINE_PROPERTY(PacketBudgetProperty, NeverGrantsMoreThanItHas, (const std::vector<std::uint16_t>& wishes)) {
   const std::uint64_t packets = *rc::gen::inRange<std::uint64_t>(1, 10'000);
   PacketBudget budget(packets);
   std::uint64_t received = 0;

@@ -2,10 +2,11 @@
 #include "warpline/datapath/layout.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <map>
 #include <set>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::datapath {
 namespace {
@@ -68,7 +69,7 @@ TEST(Layout, AnswersNeedQueuesOfTheirOwnOnlyWhenPacketsLeaveElsewhere) {
   EXPECT_EQ(lay_out_forward(one, {0}, 8).tx_queues(one, 0), 3);
 }
 
-RC_GTEST_PROP(LayoutProperty, EveryPathIsReceivedWorkedOnAndTransmittedByExactlyOneWorker, ()) {
+WARPLINE_PROPERTY(LayoutProperty, EveryPathIsReceivedWorkedOnAndTransmittedByExactlyOneWorker, ()) {
   DatapathSettings settings = settings_of(*rc::gen::inRange<std::size_t>(1, 6), *rc::gen::inRange<std::uint16_t>(1, 9));
   settings.forward.engine = *rc::gen::element(EngineKind::inline_, EngineKind::thread);
   settings.forward.model = *rc::gen::element(ModelKind::automatic, ModelKind::run_to_completion, ModelKind::pipeline);

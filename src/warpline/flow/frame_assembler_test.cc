@@ -3,13 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <deque>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/flow/flow_testing.h"
 #include "warpline/packet/frame_testing.h"
 

@@ -3,9 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <string>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::flow {
 namespace {
@@ -129,7 +130,7 @@ TEST(FrameDescription, PacketsOfAStreamPassOneAssembler) {
   EXPECT_TRUE(queues(",stream=5-tuple", 256).ok());
 }
 
-RC_GTEST_PROP(FrameDescription, TheTextParsesToTheSame, ()) {
+WARPLINE_PROPERTY(FrameDescription, TheTextParsesToTheSame, ()) {
   const auto pick = [](std::uint32_t low, std::uint32_t high) { return *rc::gen::inRange(low, high); };
   std::string text = "packets=" + std::to_string(pick(1, 2000));
   switch (pick(0, 4)) {

@@ -2,7 +2,6 @@
 #include "warpline/handoff/burst_ring.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstdint>
 #include <deque>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/handoff/inline_engine.h"
 
 namespace warpline::handoff {
@@ -175,7 +175,7 @@ TEST(BurstRing, ReclaimHandsBackWhatTheEngineLeft) {
 
 /// Random walks of producer, lanes and consumer, in any order, against a plain model. Starts anywhere, the 32-bit wrap
 /// included.
-RC_GTEST_PROP(BurstRingProperty, AnyInterleavingKeepsOrderAndLosesNothing, ()) {
+WARPLINE_PROPERTY(BurstRingProperty, AnyInterleavingKeepsOrderAndLosesNothing, ()) {
   const auto slots = 1U << *rc::gen::inRange(0, 4);
   const auto first = *rc::gen::element<std::uint64_t>(1, 12345, kRingSequenceMask - 20, kRingSequenceMask);
   const auto ring = shaped_ring({slots, 5, 9, first});

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <rapidcheck/gtest.h>
 #include <sched.h>
 
 #include <array>
@@ -15,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/handoff/burst_ring.h"
 #include "warpline/handoff/engine_testing.h"
 #include "warpline/handoff/inline_engine.h"
@@ -29,7 +29,7 @@ std::vector<LanePlacement> unpinned(std::size_t lanes) { return {lanes, {std::nu
 
 static_assert(Engine<InlineEngine<Touch>> && Engine<ThreadEngine<Touch>>);
 
-RC_GTEST_PROP(EngineProperty, EveryPacketOnceInOrderWithItsVerdict, ()) {
+WARPLINE_PROPERTY(EngineProperty, EveryPacketOnceInOrderWithItsVerdict, ()) {
   const auto slots = 1U << *rc::gen::inRange(0, 5);
   const auto lanes = *rc::gen::inRange<std::size_t>(0, 5);  // 0: inline
   const auto bursts = *rc::gen::container<std::vector<std::uint16_t>>(*rc::gen::inRange<std::size_t>(1, 300),

@@ -3,11 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <bit>
 #include <cstdlib>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/runtime/eal_environment.h"
 #include "warpline/runtime/lcore_plan.h"
 
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(1, Bytes{64 << 20}));
 
-RC_GTEST_PROP(PoolSize, HoldsAllThatCanBeOutsideAndWastesNothingOfTheRing, ()) {
+WARPLINE_PROPERTY(PoolSize, HoldsAllThatCanBeOutsideAndWastesNothingOfTheRing, ()) {
   PoolDemand demand;
   demand.rx_descriptors = *rc::gen::inRange(0U, 65536U);
   demand.tx_descriptors = *rc::gen::inRange(0U, 65536U);

@@ -2,9 +2,10 @@
 #include "warpline/memory/recycle_watch.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::memory {
 namespace {
@@ -137,7 +138,7 @@ TEST(RecycleWatch, ForGoodIsForGood) {
   EXPECT_EQ(watch.mapped(), mapping({1}));
 }
 
-RC_GTEST_PROP(RecycleWatch, MapsOnlyWhatCarriesEnoughAndNeverOneTwice, ()) {
+WARPLINE_PROPERTY(RecycleWatch, MapsOnlyWhatCarriesEnoughAndNeverOneTwice, ()) {
   RecycleWatch watch;
   const auto windows = *rc::gen::inRange(1, 40);
   for (int window = 0; window < windows; ++window) {

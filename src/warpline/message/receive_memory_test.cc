@@ -2,19 +2,19 @@
 #include "warpline/message/receive_memory.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 
 namespace warpline::message {
 namespace {
 
-RC_GTEST_PROP(ReceiveMemory, gives_what_nobody_else_has, ()) {
+WARPLINE_PROPERTY(ReceiveMemory, gives_what_nobody_else_has, ()) {
   // One number of rapidcheck's a case: thousands of them take longer than what is tested.
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const auto between = [&](int low, int high) {

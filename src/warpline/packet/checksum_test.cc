@@ -2,8 +2,8 @@
 #include "warpline/packet/checksum.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 #include "warpline/packet/frame_testing.h"
 
@@ -38,12 +38,12 @@ TEST(Checksum, CarriesOfTheLongestMessage) {
 
 TEST(Checksum, Rfc1624Example) { EXPECT_EQ(update_checksum(0xdd2f, 0x5555, 0x3285), 0x0000); }
 
-RC_GTEST_PROP(ChecksumProperty, IsThatOfTheRfc, (const FrameBytes& bytes)) {
+WARPLINE_PROPERTY(ChecksumProperty, IsThatOfTheRfc, (const FrameBytes& bytes)) {
   RC_ASSERT(checksum(SegmentedFrame(bytes).ref().data(), static_cast<std::uint32_t>(bytes.size())) ==
             slow_checksum(bytes));
 }
 
-RC_GTEST_PROP(ChecksumProperty, PiecesMayHaveAnyLength, (const std::vector<FrameBytes>& pieces)) {
+WARPLINE_PROPERTY(ChecksumProperty, PiecesMayHaveAnyLength, (const std::vector<FrameBytes>& pieces)) {
   ChecksumSum sum;
   FrameBytes whole;
   for (const FrameBytes& piece : pieces) {
@@ -53,7 +53,7 @@ RC_GTEST_PROP(ChecksumProperty, PiecesMayHaveAnyLength, (const std::vector<Frame
   RC_ASSERT(sum.checksum() == slow_checksum(whole));
 }
 
-RC_GTEST_PROP(ChecksumProperty, OfBytesThatAreCopied, ()) {
+WARPLINE_PROPERTY(ChecksumProperty, OfBytesThatAreCopied, ()) {
   const auto lengths = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0U, 4000U));
   const auto shift = *rc::gen::inRange<std::size_t>(0, 64);
   // One number of rapidcheck's for all bytes: a number each takes longer than what is tested.
@@ -72,7 +72,7 @@ RC_GTEST_PROP(ChecksumProperty, OfBytesThatAreCopied, ()) {
   RC_ASSERT(FrameBytes(copy.begin() + static_cast<std::ptrdiff_t>(shift), copy.end()) == whole);
 }
 
-RC_GTEST_PROP(ChecksumProperty, OfAPartOfAFrameInSegments, (const FrameBytes& bytes)) {
+WARPLINE_PROPERTY(ChecksumProperty, OfAPartOfAFrameInSegments, (const FrameBytes& bytes)) {
   const auto cuts = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0U, 9U));
   const auto offset = *rc::gen::inRange<std::size_t>(0, bytes.size() + 1);
   const auto length = *rc::gen::inRange<std::size_t>(0, bytes.size() - offset + 1);
@@ -85,7 +85,7 @@ RC_GTEST_PROP(ChecksumProperty, OfAPartOfAFrameInSegments, (const FrameBytes& by
       !sum.add(frame.ref(), static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes.size() - offset + 1)));
 }
 
-RC_GTEST_PROP(ChecksumProperty, OfTwoSumsTogether, (FrameBytes front, const FrameBytes& back)) {
+WARPLINE_PROPERTY(ChecksumProperty, OfTwoSumsTogether, (FrameBytes front, const FrameBytes& back)) {
   if (front.size() % 2 != 0) front.push_back(0x5a);
   ChecksumSum first;
   ChecksumSum second;
@@ -95,7 +95,7 @@ RC_GTEST_PROP(ChecksumProperty, OfTwoSumsTogether, (FrameBytes front, const Fram
   RC_ASSERT(first.checksum() == slow_checksum(front + back));
 }
 
-RC_GTEST_PROP(ChecksumProperty, UpdateIsWhatAllBytesGive, (FrameBytes bytes, std::uint16_t after)) {
+WARPLINE_PROPERTY(ChecksumProperty, UpdateIsWhatAllBytesGive, (FrameBytes bytes, std::uint16_t after)) {
   bytes.push_back(1);  // not all zero, where the two zeroes of the one's complement part
   bytes.resize((bytes.size() + 3) / 2 * 2);
   const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size() / 2) * 2;
@@ -106,7 +106,7 @@ RC_GTEST_PROP(ChecksumProperty, UpdateIsWhatAllBytesGive, (FrameBytes bytes, std
   RC_ASSERT(update_checksum(old, before, after) == slow_checksum(bytes));
 }
 
-RC_GTEST_PROP(ChecksumProperty, PseudoHeadersAreThoseOfTheRfcs, (std::uint8_t protocol, std::uint16_t length)) {
+WARPLINE_PROPERTY(ChecksumProperty, PseudoHeadersAreThoseOfTheRfcs, (std::uint8_t protocol, std::uint16_t length)) {
   const auto v4 = *rc::gen::container<FrameBytes>(8, rc::gen::arbitrary<std::uint8_t>());
   const auto v6 = *rc::gen::container<FrameBytes>(32, rc::gen::arbitrary<std::uint8_t>());
   const auto high = static_cast<std::uint8_t>(length >> 8);

@@ -2,8 +2,8 @@
 #include "warpline/packet/frame_bytes.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::packet {
@@ -28,7 +28,7 @@ TEST(FrameBytes, ALengthThatTheSegmentsDoNotHaveIsNotBelieved) {
   EXPECT_EQ(bytes_at(lying, 0xffffffff, 20, scratch), nullptr);
 }
 
-RC_GTEST_PROP(FrameBytesProperty, WhatIsScatteredIsGathered, (const FrameBytes& bytes, FrameBytes news)) {
+WARPLINE_PROPERTY(FrameBytesProperty, WhatIsScatteredIsGathered, (const FrameBytes& bytes, FrameBytes news)) {
   const auto cuts = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0U, 9U));
   const auto offset = *rc::gen::inRange<std::size_t>(0, bytes.size() + 1);
   news.resize(std::min(news.size(), bytes.size() - offset));

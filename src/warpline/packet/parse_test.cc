@@ -2,8 +2,8 @@
 #include "warpline/packet/parse.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::packet {
@@ -177,7 +177,7 @@ std::vector<std::uint32_t> any_cuts() {
       static_cast<std::size_t>(*rc::gen::inRange<int>(0, kMaxSegments)), rc::gen::inRange(0U, 40U));
 }
 
-RC_GTEST_PROP(ParseProperty, WellFormedFramesAreForwardedHoweverTheyAreCut, ()) {
+WARPLINE_PROPERTY(ParseProperty, WellFormedFramesAreForwardedHoweverTheyAreCut, ()) {
   const FrameBytes bytes = any_frame();
   SegmentedFrame whole(bytes);
   SegmentedFrame pieces(bytes, any_cuts());
@@ -189,7 +189,7 @@ RC_GTEST_PROP(ParseProperty, WellFormedFramesAreForwardedHoweverTheyAreCut, ()) 
   RC_ASSERT(expected.payload_offset + expected.payload_length <= bytes.size());
 }
 
-RC_GTEST_PROP(ParseProperty, DamagedFramesReadNoFurtherAndGiveOneVerdictHoweverTheyAreCut, ()) {
+WARPLINE_PROPERTY(ParseProperty, DamagedFramesReadNoFurtherAndGiveOneVerdictHoweverTheyAreCut, ()) {
   FrameBytes bytes = any_frame();
   const int damages = *rc::gen::inRange(0, 4);
   for (int i = 0; i < damages; ++i)
@@ -203,7 +203,7 @@ RC_GTEST_PROP(ParseProperty, DamagedFramesReadNoFurtherAndGiveOneVerdictHoweverT
   RC_ASSERT(expected.payload_offset + expected.payload_length <= bytes.size());
 }
 
-RC_GTEST_PROP(ParseProperty, ChecksumsWrittenAcrossSegmentsAreThoseOfTheWhole, ()) {
+WARPLINE_PROPERTY(ParseProperty, ChecksumsWrittenAcrossSegmentsAreThoseOfTheWhole, ()) {
   const FrameBytes right = any_frame();
   SegmentedFrame pieces(right, any_cuts());
   const ParsedFrame p = parse(pieces.ref());

@@ -2,8 +2,8 @@
 #include "warpline/packet/responder.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::packet {
@@ -390,7 +390,7 @@ TEST(Responder, NeighbourDiscoveryOnlyInTheFirstSegment) {
   EXPECT_EQ(frame.bytes(), solicitation(kSourceOption));
 }
 
-RC_GTEST_PROP(ResponderProperty, EchoInAnySegmentsHasTheReplyOfOne, (bool v4, const FrameBytes& payload)) {
+WARPLINE_PROPERTY(ResponderProperty, EchoInAnySegmentsHasTheReplyOfOne, (bool v4, const FrameBytes& payload)) {
   const FrameBytes request = v4 ? echo4(payload) : echo6(payload);
   const Responder responder = v4 ? responder4() : responder6();
   auto cuts = *rc::gen::container<std::vector<std::uint32_t>>(10, rc::gen::inRange(0U, 20U));

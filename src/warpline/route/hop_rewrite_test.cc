@@ -2,8 +2,8 @@
 #include "warpline/route/hop_rewrite.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::route {
@@ -47,7 +47,7 @@ TEST(PlainFrames, AreTheCommonOnes) {
 }
 
 /// A frame that the quick look takes is one that the parser takes, with a right checksum and from a host.
-RC_GTEST_PROP(PlainFrames, AreWellFormed, (std::uint8_t at, std::uint8_t value, bool v4, bool fix)) {
+WARPLINE_PROPERTY(PlainFrames, AreWellFormed, (std::uint8_t at, std::uint8_t value, bool v4, bool fix)) {
   packet::FrameBytes bytes = v4 ? packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(8)))
                                 : packet::ipv6_frame(59, packet::counting(8));
   bytes[at % bytes.size()] = value;
@@ -62,7 +62,7 @@ RC_GTEST_PROP(PlainFrames, AreWellFormed, (std::uint8_t at, std::uint8_t value, 
 }
 
 /// The checksum stays right, and is what RFC 1624 says, for every time to live and checksum.
-RC_GTEST_PROP(HopRewrite, KeepsTheChecksumRight, (std::uint16_t identification, std::uint8_t tos)) {
+WARPLINE_PROPERTY(HopRewrite, KeepsTheChecksumRight, (std::uint16_t identification, std::uint8_t tos)) {
   packet::Ipv4Header header;
   header.identification = identification;
   header.type_of_service = tos;

@@ -2,8 +2,8 @@
 #include "warpline/route/icmp_error.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::route {
@@ -117,7 +117,7 @@ TEST(IcmpErrors, AreNotSentAboutErrorsGroupsAndFragments) {
 }
 
 /// Arbitrary bytes: nothing outside them is read (the sanitizers check), and malformed frames get no error.
-RC_GTEST_PROP(IcmpErrors, AreNotSentAboutMalformedFrames, (packet::FrameBytes bytes)) {
+WARPLINE_PROPERTY(IcmpErrors, AreNotSentAboutMalformedFrames, (packet::FrameBytes bytes)) {
   bytes.resize(std::max<std::size_t>(bytes.size(), 14));
   packet::SegmentedFrame frame(bytes);
   const packet::ParsedFrame parsed = packet::parse(frame.ref());

@@ -2,12 +2,13 @@
 #include "warpline/route/neighbours.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstring>
 #include <map>
 #include <thread>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::route {
 namespace {
@@ -255,7 +256,7 @@ TEST(Neighbours, NobodyIsNeverResolved) {
 
 /// Whatever happens, and in whatever order: a MAC address is that of the last believable message about that neighbour,
 /// and of two that would ask at the same time one may.
-RC_GTEST_PROP(Neighbours, KeepToWhatWasSaid, ()) {
+WARPLINE_PROPERTY(Neighbours, KeepToWhatWasSaid, ()) {
   NeighbourTable table(16);
   std::map<std::uint32_t, std::uint64_t> said;
   Nanos now{0};

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstring>
 #include <set>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/route/prefix.h"
 
 namespace warpline::route {
@@ -227,7 +227,8 @@ TEST(RouteFile, AReadErrorIsAnErrorOfTheFile) {
 }
 
 /// Any set of prefixes, written down in any order, is read back, each once and in order.
-RC_GTEST_PROP(RouteFile, ReadsBackWhatWasWritten, (const std::vector<std::pair<std::uint32_t, std::uint8_t>>& wanted)) {
+WARPLINE_PROPERTY(RouteFile, ReadsBackWhatWasWritten,
+                  (const std::vector<std::pair<std::uint32_t, std::uint8_t>>& wanted)) {
   std::set<std::pair<unsigned, std::string>> written;
   std::string text;
   for (const auto& [bits, size] : wanted) {

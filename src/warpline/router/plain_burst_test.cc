@@ -2,12 +2,12 @@
 #include "warpline/router/plain_burst.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 #include "warpline/route/hop_rewrite.h"
 
@@ -101,7 +101,7 @@ TEST(PlainBurst, OneOtherFrameIsNoticedWhereverItStands) {
 }
 
 /// It says what PlainFrames says, whatever stands in whichever byte, and however much of the frame is missing.
-RC_GTEST_PROP(PlainBurst, AgreesWithTheLookAtOne, ()) {
+WARPLINE_PROPERTY(PlainBurst, AgreesWithTheLookAtOne, ()) {
   std::vector<packet::FrameBytes> frames = good_frames(2 * kEight);
   packet::FrameBytes& changed = frames[*rc::gen::inRange(0U, 2 * kEight)];
   const auto at = *rc::gen::inRange<std::size_t>(0, 36);

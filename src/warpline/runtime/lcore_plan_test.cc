@@ -3,11 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::runtime {
 namespace {
@@ -154,7 +155,7 @@ Case any_case() {
   return made;
 }
 
-RC_GTEST_PROP(LcorePlanProperty, EveryWorkerIsPlacedOnceWithinTheBudget, ()) {
+WARPLINE_PROPERTY(LcorePlanProperty, EveryWorkerIsPlacedOnceWithinTheBudget, ()) {
   const Case made = any_case();
   const auto plan = plan_lcores(made.topology, made.workers, made.limits);
   RC_ASSERT(plan.ok());
@@ -177,7 +178,7 @@ RC_GTEST_PROP(LcorePlanProperty, EveryWorkerIsPlacedOnceWithinTheBudget, ()) {
   }
 }
 
-RC_GTEST_PROP(LcorePlanProperty, ControlFloatsOverFreeProcessorsWhereThereAreAny, ()) {
+WARPLINE_PROPERTY(LcorePlanProperty, ControlFloatsOverFreeProcessorsWhereThereAreAny, ()) {
   const Case made = any_case();
   const auto plan = plan_lcores(made.topology, made.workers, made.limits);
   RC_ASSERT(plan.ok());
@@ -191,7 +192,7 @@ RC_GTEST_PROP(LcorePlanProperty, ControlFloatsOverFreeProcessorsWhereThereAreAny
   }
 }
 
-RC_GTEST_PROP(LcorePlanProperty, WithoutSharingAsManyAsCanBeAreOnTheirPortsNode, ()) {
+WARPLINE_PROPERTY(LcorePlanProperty, WithoutSharingAsManyAsCanBeAreOnTheirPortsNode, ()) {
   Case made = any_case();
   made.limits = {};
   RC_PRE(made.workers.size() <= made.topology.cpus.size());
@@ -210,7 +211,7 @@ RC_GTEST_PROP(LcorePlanProperty, WithoutSharingAsManyAsCanBeAreOnTheirPortsNode,
   for (const auto& [node, count] : wanted) RC_ASSERT(local[node] == std::min(count, cpus[node]));
 }
 
-RC_GTEST_PROP(LcorePlanProperty, OnANodeCoresFillBeforeSiblings, ()) {
+WARPLINE_PROPERTY(LcorePlanProperty, OnANodeCoresFillBeforeSiblings, ()) {
   Case made = any_case();
   made.limits = {};
   RC_PRE(made.workers.size() <= made.topology.cpus.size());
@@ -226,7 +227,7 @@ RC_GTEST_PROP(LcorePlanProperty, OnANodeCoresFillBeforeSiblings, ()) {
   }
 }
 
-RC_GTEST_PROP(LcorePlanProperty, IsDeterministic, ()) {
+WARPLINE_PROPERTY(LcorePlanProperty, IsDeterministic, ()) {
   const Case made = any_case();
   const auto once = plan_lcores(made.topology, made.workers, made.limits);
   const auto again = plan_lcores(made.topology, made.workers, made.limits);

@@ -2,12 +2,13 @@
 #include "warpline/service/request_pacer.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::service {
 namespace {
 
-RC_GTEST_PROP(RequestPacer, IsNeverMoreThanHalfANanosecondOffItsRate, ()) {
+WARPLINE_PROPERTY(RequestPacer, IsNeverMoreThanHalfANanosecondOffItsRate, ()) {
   const double rate = *rc::gen::inRange(1, 20'000'000);
   const Nanos start{*rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000)};
   RequestPacer pacer(rate);

@@ -2,7 +2,8 @@
 #include "warpline/stream/seeded_payload.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::stream {
 namespace {
@@ -20,7 +21,7 @@ std::vector<std::uint8_t> bytes_of(const SeededPayload& payload, std::uint64_t s
   return bytes_of(payload, stream, offset, length, sum);
 }
 
-RC_GTEST_PROP(SeededPayloads, AreTheSameHoweverTheyAreCut, ()) {
+WARPLINE_PROPERTY(SeededPayloads, AreTheSameHoweverTheyAreCut, ()) {
   const SeededPayload payload(*rc::gen::arbitrary<std::uint64_t>());
   const auto stream = *rc::gen::arbitrary<std::uint64_t>();
   const std::uint64_t offset = *rc::gen::inRange<std::uint64_t>(0, 1ULL << 40);

@@ -2,7 +2,6 @@
 #include "warpline/stream/stream_receiver.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/stream/stream_receiver_fixture_testing.h"
 
 namespace warpline::stream {
@@ -454,7 +454,7 @@ TEST_F(ReceiverTest, GivesAPeerTimeToAnswerThoughItWasStoppedItself) {
 
 /// A wire that loses, repeats and overtakes between several peers and a receiver whose application pauses: peers send
 /// what was not acknowledged again until all of it is.
-RC_GTEST_PROP(ReceiverProperty, DeliversEveryByteOnceOverAnyWire, (std::uint64_t seed)) {
+WARPLINE_PROPERTY(ReceiverProperty, DeliversEveryByteOnceOverAnyWire, (std::uint64_t seed)) {
   Random random(seed);
   StreamReceiver receiver = receiver_with(small_settings());
   Nanos now = milliseconds(1);

@@ -2,7 +2,6 @@
 #include "warpline/traffic/checker.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/runtime/eal_environment.h"
@@ -219,7 +219,7 @@ struct Reference {
   std::uint64_t checked = 0, bad = 0, duplicated = 0, reordered = 0, late = 0;
 };
 
-RC_GTEST_PROP(Checker, CountsWhatSetsCount, ()) {
+WARPLINE_PROPERTY(Checker, CountsWhatSetsCount, ()) {
   constexpr std::uint64_t kWindow = 64;
   constexpr int kFrames = 300;
   Random random(*rc::gen::arbitrary<std::uint64_t>());

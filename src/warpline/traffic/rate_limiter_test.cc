@@ -2,9 +2,10 @@
 #include "warpline/traffic/rate_limiter.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::traffic {
 namespace {
@@ -43,7 +44,7 @@ void expect_bounded(const Taken& taken, double rate, double depth) {
   }
 }
 
-RC_GTEST_PROP(RateLimiter, NeverExceedsPacketRatePlusBurst, ()) {
+WARPLINE_PROPERTY(RateLimiter, NeverExceedsPacketRatePlusBurst, ()) {
   const double rate = *rc::gen::inRange(1, 20'000'000);
   const auto burst = static_cast<std::uint32_t>(*rc::gen::inRange(1, 512));
   const auto steps =
@@ -52,7 +53,7 @@ RC_GTEST_PROP(RateLimiter, NeverExceedsPacketRatePlusBurst, ()) {
   expect_bounded(take_all(limiter, steps, 60, 1), rate, burst);
 }
 
-RC_GTEST_PROP(RateLimiter, NeverExceedsBitRatePlusBurst, ()) {
+WARPLINE_PROPERTY(RateLimiter, NeverExceedsBitRatePlusBurst, ()) {
   const double rate = 1000.0 * *rc::gen::inRange(1, 10'000'000);
   const auto burst = static_cast<std::uint32_t>(*rc::gen::inRange(1, 512));
   const auto frame = static_cast<std::uint32_t>(*rc::gen::inRange(60, 1515));
@@ -62,7 +63,7 @@ RC_GTEST_PROP(RateLimiter, NeverExceedsBitRatePlusBurst, ()) {
   expect_bounded(take_all(limiter, steps, frame, 8.0 * (frame + 24)), rate, 8.0 * 1538 * burst);
 }
 
-RC_GTEST_PROP(RateLimiter, GivesTheWholeRateWhenAskedOftenEnough, ()) {
+WARPLINE_PROPERTY(RateLimiter, GivesTheWholeRateWhenAskedOftenEnough, ()) {
   const double rate = *rc::gen::inRange(1000, 20'000'000);
   constexpr std::uint32_t kBurst = 64;
   // Never so long a step that the bucket runs over.

@@ -2,10 +2,10 @@
 #include "warpline/traffic/sequence_window.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <set>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 
 namespace warpline::traffic {
@@ -28,7 +28,7 @@ class ReferenceWindow {
   std::set<std::uint64_t> seen_;
 };
 
-RC_GTEST_PROP(SequenceWindow, SaysWhatASetSays, ()) {
+WARPLINE_PROPERTY(SequenceWindow, SaysWhatASetSays, ()) {
   const std::uint64_t size = std::uint64_t{64} << *rc::gen::inRange(0, 4);
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   SequenceWindow window(size);

@@ -3,11 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <map>
 #include <set>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 #include "warpline/traffic/test_pool.h"
@@ -32,7 +32,7 @@ Verdict verdict_of(std::vector<std::uint8_t>& frame) {
   return packet::verify_checksums(ref, packet::parse(ref));
 }
 
-RC_GTEST_PROP(TrafficPlan, MakesWellFormedFramesOfEverySize, ()) {
+WARPLINE_PROPERTY(TrafficPlan, MakesWellFormedFramesOfEverySize, ()) {
   const bool ipv6 = *rc::gen::arbitrary<bool>();
   const auto size = *rc::gen::inRange<std::uint32_t>(ipv6 ? 80 : 60, kMaxFrameBytes + 1);
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();

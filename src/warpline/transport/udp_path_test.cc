@@ -2,11 +2,11 @@
 #include "warpline/transport/udp_path.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstring>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 
@@ -35,7 +35,7 @@ UdpPath::Ends some_ends() {
   return ends;
 }
 
-RC_GTEST_PROP(UdpPath, WritesWhatTheParserReadsWithRightChecksums, ()) {
+WARPLINE_PROPERTY(UdpPath, WritesWhatTheParserReadsWithRightChecksums, ()) {
   const UdpPath::Ends ends = some_ends();
   const UdpPath path(ends);
   const auto head = *rc::gen::container<std::vector<std::uint8_t>>(rc::gen::arbitrary<std::uint8_t>());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 #include "warpline/workload/with_workload.h"
 
@@ -215,7 +215,7 @@ void same_however_cut(Work on_whole, const Damage& damage) {
   if constexpr (requires { on_whole.work().tally(); }) RC_ASSERT((on_whole.work().tally() == on_cut.work().tally()));
 }
 
-RC_GTEST_PROP(WorkloadProperty, NoWorkloadSeesHowAFrameIsCut, ()) {
+WARPLINE_PROPERTY(WorkloadProperty, NoWorkloadSeesHowAFrameIsCut, ()) {
   const Damage damage = any_frame();
   for (const WorkloadKind kind : all_kinds()) {
     with_workload(kind, Nanos{0}, *rc::gen::element<std::uint16_t>(50, 1500),
@@ -250,7 +250,7 @@ void does_as_it_says(Work work, const packet::FrameBytes& before) {
   RC_ASSERT(packet::FrameBytes(after.begin() + kHeaders, after.end()) == tail);
 }
 
-RC_GTEST_PROP(WorkloadProperty, AWorkloadDoesWhatItsTraitsSay, ()) {
+WARPLINE_PROPERTY(WorkloadProperty, AWorkloadDoesWhatItsTraitsSay, ()) {
   const packet::FrameBytes frame = any_frame().bytes;
   for (const WorkloadKind kind : all_kinds()) {
     with_workload(kind, Nanos{0}, 1500, [&](auto work) { does_as_it_says(work, frame); });

@@ -2,10 +2,11 @@
 #include "page/draw/scale.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::page {
 namespace {
@@ -20,7 +21,7 @@ TEST(Scale, BeginsAtZeroUnlessValuesAreCloseOrFarApart) {
   EXPECT_EQ(Scale({0}).place(0), 0);
 }
 
-RC_GTEST_PROP(Scale, HoldsItsValuesInTheirOrder, (std::vector<double> values)) {
+WARPLINE_PROPERTY(Scale, HoldsItsValuesInTheirOrder, (std::vector<double> values)) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   RC_PRE(!values.empty());
   std::ranges::sort(values);

@@ -2,10 +2,11 @@
 #include "page/text/markup.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::page {
 namespace {
@@ -16,7 +17,7 @@ TEST(Markup, EscapesWhatWouldBeMarkup) {
   EXPECT_EQ(escape("Größe µs"), "Größe µs");
 }
 
-RC_GTEST_PROP(Markup, NothingEscapedIsMarkup, (const std::string& text)) {
+WARPLINE_PROPERTY(Markup, NothingEscapedIsMarkup, (const std::string& text)) {
   RC_ASSERT(escape(text).find_first_of("<>\"") == std::string::npos);
 }
 
@@ -33,7 +34,7 @@ TEST(Markup, RoundsToFourDigitsOrTheIntegerPart) {
   EXPECT_EQ(rounded(Json(-12345)), "-12\u202f345");
 }
 
-RC_GTEST_PROP(Markup, RoundingKeepsThreeDigits, (double value)) {
+WARPLINE_PROPERTY(Markup, RoundingKeepsThreeDigits, (double value)) {
   RC_PRE(std::isfinite(value));
   std::string text = rounded(value);
   for (std::size_t at = text.find("\u202f"); at != std::string::npos; at = text.find("\u202f")) text.erase(at, 3);

@@ -2,10 +2,11 @@
 #include "warpline/base/statistics/bootstrap.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <numeric>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline {
 namespace {
@@ -44,7 +45,7 @@ TEST(Bootstrap, RatiosAreOfTheSameRound) {
   EXPECT_TRUE(estimate(fast).touches(estimate(slow)));
 }
 
-RC_GTEST_PROP(Bootstrap, TheIntervalHoldsTheMedianAndLiesWithinTheValues, ()) {
+WARPLINE_PROPERTY(Bootstrap, TheIntervalHoldsTheMedianAndLiesWithinTheValues, ()) {
   const auto raw = *rc::gen::nonEmpty(rc::gen::arbitrary<std::vector<std::int16_t>>());
   const std::vector<double> values(raw.begin(), raw.end());
   const Estimate all = estimate(values, *rc::gen::arbitrary<std::uint64_t>());

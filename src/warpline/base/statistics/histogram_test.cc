@@ -2,11 +2,12 @@
 #include "warpline/base/statistics/histogram.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline {
 namespace {
@@ -41,7 +42,7 @@ TEST(Histogram, HugeValuesShareTheLastBucketAndKeepTheMaximum) {
   EXPECT_EQ(histogram.quantile(0.5), ~std::uint64_t{0});
 }
 
-RC_GTEST_PROP(HistogramProperty, QuantileIsWithinOneBucketOfTheSortedValue, (std::vector<std::uint32_t> values)) {
+WARPLINE_PROPERTY(HistogramProperty, QuantileIsWithinOneBucketOfTheSortedValue, (std::vector<std::uint32_t> values)) {
   RC_PRE(!values.empty());
   Histogram histogram;
   for (const std::uint32_t value : values) histogram.record(value);
@@ -56,8 +57,8 @@ RC_GTEST_PROP(HistogramProperty, QuantileIsWithinOneBucketOfTheSortedValue, (std
   }
 }
 
-RC_GTEST_PROP(HistogramProperty, MergeEqualsRecordingAll,
-              (const std::vector<std::uint64_t>& left, const std::vector<std::uint64_t>& right)) {
+WARPLINE_PROPERTY(HistogramProperty, MergeEqualsRecordingAll,
+                  (const std::vector<std::uint64_t>& left, const std::vector<std::uint64_t>& right)) {
   Histogram one;
   Histogram two;
   Histogram all;

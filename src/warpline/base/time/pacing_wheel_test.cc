@@ -2,12 +2,13 @@
 #include "warpline/base/time/pacing_wheel.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline {
 namespace {
@@ -135,7 +136,7 @@ TEST(PacingWheel, NextDeadlineLeadsToEveryEntry) {
 }
 
 /// Against a sorted map: any times, tick, order, cancellations, and a clock that moves as it likes forward.
-RC_GTEST_PROP(PacingWheel, FiresWhatASortedMapWould, ()) {
+WARPLINE_PROPERTY(PacingWheel, FiresWhatASortedMapWould, ()) {
   const std::int64_t tick = *rc::gen::element<std::int64_t>(1, 7, 512, 1'000'000);
   std::int64_t now = *rc::gen::element<std::int64_t>(0, -1'000'000'000'000, 1LL << 60);
   const std::int64_t start = now;

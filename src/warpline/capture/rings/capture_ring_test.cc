@@ -2,12 +2,13 @@
 #include "warpline/capture/rings/capture_ring.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <deque>
 #include <thread>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::capture {
 namespace {
@@ -37,7 +38,7 @@ TEST(CaptureRing, TakesAPowerOfTwoOfSlotsOutOfItsMemory) {
   EXPECT_EQ(RingShape::within(128 * 8, kSnaplen).slots, 8U);
 }
 
-RC_GTEST_PROP(CaptureRing, GivesBackWhatFitsInOrder, (const std::vector<bool>& puts)) {
+WARPLINE_PROPERTY(CaptureRing, GivesBackWhatFitsInOrder, (const std::vector<bool>& puts)) {
   BothEnds ring(0x200);
   std::deque<std::uint64_t> model;
   std::uint64_t number = 0;

@@ -3,7 +3,6 @@
 #include "warpline/queues/packet_queues.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/handoff/queues/queue_engine.h"
 #include "warpline/handoff/queues/queue_engine_testing.h"
 #include "warpline/handoff/queues/queue_watch.h"
@@ -230,7 +230,7 @@ TEST_F(PacketQueuesTest, AWatchTellsStuckFromIdle) {
   EXPECT_TRUE(watch.stalled(1371)) << "that more is posted is no progress";
 }
 
-RC_GTEST_PROP(PacketQueuesProperty, EveryPacketOnceInOrderWithItsVerdict, ()) {
+WARPLINE_PROPERTY(PacketQueuesProperty, EveryPacketOnceInOrderWithItsVerdict, ()) {
   const auto slots = 1U << *rc::gen::inRange(4, 8);
   const auto most = *rc::gen::inRange<std::uint32_t>(1, 64);
   const auto bursts = *rc::gen::container<std::vector<std::uint16_t>>(*rc::gen::inRange<std::size_t>(1, 200),

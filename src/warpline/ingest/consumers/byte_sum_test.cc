@@ -2,10 +2,11 @@
 #include "warpline/ingest/consumers/byte_sum.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::ingest {
 namespace {
@@ -27,11 +28,12 @@ std::uint64_t sum_in_pieces(ByteVector bytes, const std::vector<std::uint8_t>& l
       {segments.data(), static_cast<std::uint16_t>(segments.size()), static_cast<std::uint32_t>(bytes.size())});
 }
 
-RC_GTEST_PROP(FrameSum, DoesNotDependOnThePieces, (const ByteVector& bytes, const std::vector<std::uint8_t>& lengths)) {
+WARPLINE_PROPERTY(FrameSum, DoesNotDependOnThePieces,
+                  (const ByteVector& bytes, const std::vector<std::uint8_t>& lengths)) {
   RC_ASSERT(sum_in_pieces(bytes, lengths) == sum_in_pieces(bytes, {}));
 }
 
-RC_GTEST_PROP(FrameSum, DependsOnEveryBit, ()) {
+WARPLINE_PROPERTY(FrameSum, DependsOnEveryBit, ()) {
   const auto bytes = *rc::gen::nonEmpty<ByteVector>();
   ByteVector changed = bytes;
   changed[*rc::gen::inRange<std::size_t>(0, bytes.size())] ^= static_cast<std::uint8_t>(1U << *rc::gen::inRange(0, 8));

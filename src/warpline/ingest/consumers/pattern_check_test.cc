@@ -2,13 +2,13 @@
 #include "warpline/ingest/consumers/pattern_check.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/ingest/consumers/pattern_memory.h"
 #include "warpline/traffic/traffic.h"
 
@@ -109,7 +109,7 @@ TEST(PatternCheck, WithoutATableTakesFramesAgainAndAgain) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(check(work, frame_of(plan, 0, 1)), Verdict::forward);
 }
 
-RC_GTEST_PROP(ArrivalTable, IsASetWithinItsWindow, (const std::vector<std::uint32_t>& offsets)) {
+WARPLINE_PROPERTY(ArrivalTable, IsASetWithinItsWindow, (const std::vector<std::uint32_t>& offsets)) {
   std::vector<std::uint32_t> rounds(ArrivalTable::kWindow * 2);
   const ArrivalTable table{rounds.data(), 2};
   std::set<std::uint64_t> seen;

@@ -2,8 +2,8 @@
 #include "warpline/packet/headers/arp.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::packet {
@@ -47,7 +47,7 @@ TEST(Arp, Text) {
             "arp operation 8 from 198.18.0.1 at 02:00:00:00:00:01 to 198.19.0.1 at 02:00:00:00:00:02");
 }
 
-RC_GTEST_PROP(ArpProperty, EmittedIsParsed, (std::uint16_t operation)) {
+WARPLINE_PROPERTY(ArpProperty, EmittedIsParsed, (std::uint16_t operation)) {
   ArpPacket packet;
   packet.operation = operation;
   packet.sender_mac.bytes = *rc::gen::arbitrary<std::array<std::uint8_t, 6>>();

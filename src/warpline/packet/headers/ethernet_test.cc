@@ -2,8 +2,8 @@
 #include "warpline/packet/headers/ethernet.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/headers/vlan.h"
 
@@ -28,7 +28,7 @@ TEST(Ethernet, Text) {
             "02:00:00:00:00:01 > 02:00:00:00:00:02 type 0x0800");
 }
 
-RC_GTEST_PROP(EthernetProperty, EmittedIsParsed, (std::uint16_t type)) {
+WARPLINE_PROPERTY(EthernetProperty, EmittedIsParsed, (std::uint16_t type)) {
   const EthernetHeader header{
       {*rc::gen::arbitrary<std::array<std::uint8_t, 6>>()}, {*rc::gen::arbitrary<std::array<std::uint8_t, 6>>()}, type};
   FrameBytes bytes(14);
@@ -38,7 +38,7 @@ RC_GTEST_PROP(EthernetProperty, EmittedIsParsed, (std::uint16_t type)) {
   RC_ASSERT(back == header);
 }
 
-RC_GTEST_PROP(EthernetProperty, SwapExchangesTheAddressesAndNoMore, ()) {
+WARPLINE_PROPERTY(EthernetProperty, SwapExchangesTheAddressesAndNoMore, ()) {
   const auto bytes = *rc::gen::container<FrameBytes>(14, rc::gen::arbitrary<std::uint8_t>());
   SegmentedFrame frame(bytes);
   swap_macs(frame.ref().data());
@@ -66,7 +66,7 @@ TEST(Vlan, Text) {
   EXPECT_EQ(to_string(VlanTag{0, false, 4095, 0x86dd}), "vlan 4095 priority 0 type 0x86dd");
 }
 
-RC_GTEST_PROP(VlanProperty, EmittedIsParsed, (bool drop_eligible, std::uint16_t type)) {
+WARPLINE_PROPERTY(VlanProperty, EmittedIsParsed, (bool drop_eligible, std::uint16_t type)) {
   const VlanTag tag{*rc::gen::inRange<std::uint8_t>(0, 8), drop_eligible, *rc::gen::inRange<std::uint16_t>(0, 4096),
                     type};
   FrameBytes bytes(4);

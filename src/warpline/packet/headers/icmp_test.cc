@@ -2,8 +2,8 @@
 #include "warpline/packet/headers/icmp.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/headers/icmpv6.h"
 
@@ -22,8 +22,8 @@ TEST(Icmp, Text) {
   EXPECT_EQ(to_string(IcmpHeader{3, 4, 0, 0, 0}), "icmp type 3 code 4");
 }
 
-RC_GTEST_PROP(IcmpProperty, EmittedIsParsed,
-              (std::uint8_t type, std::uint8_t code, std::uint16_t sum, std::uint16_t id, std::uint16_t sequence)) {
+WARPLINE_PROPERTY(IcmpProperty, EmittedIsParsed,
+                  (std::uint8_t type, std::uint8_t code, std::uint16_t sum, std::uint16_t id, std::uint16_t sequence)) {
   const IcmpHeader header{type, code, sum, id, sequence};
   FrameBytes bytes(8);
   emit(header, bytes.data());
@@ -73,7 +73,7 @@ TEST(Neighbour, Text) {
   EXPECT_EQ(to_string(message), "neighbour advertisement of fd00::1 at 02:00:00:00:00:01 solicited override");
 }
 
-RC_GTEST_PROP(NeighbourProperty, EmittedIsParsed, (bool solicits, bool has_link_layer, std::uint16_t sum)) {
+WARPLINE_PROPERTY(NeighbourProperty, EmittedIsParsed, (bool solicits, bool has_link_layer, std::uint16_t sum)) {
   NeighbourMessage message;
   message.type = solicits ? kNeighbourSolicitation : kNeighbourAdvertisement;
   message.checksum = sum;

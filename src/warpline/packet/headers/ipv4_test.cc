@@ -2,8 +2,8 @@
 #include "warpline/packet/headers/ipv4.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::packet {
@@ -89,8 +89,8 @@ TEST(Ipv4, Text) {
             "198.18.0.1 > 198.19.0.1 protocol 17 length 46 ttl 64 tos 0xb8 id 7 DF MF offset 16 options 4");
 }
 
-RC_GTEST_PROP(Ipv4Property, EmittedIsParsed,
-              (std::uint8_t tos, std::uint16_t id, bool dont_fragment, std::uint8_t ttl, std::uint8_t protocol)) {
+WARPLINE_PROPERTY(Ipv4Property, EmittedIsParsed,
+                  (std::uint8_t tos, std::uint16_t id, bool dont_fragment, std::uint8_t ttl, std::uint8_t protocol)) {
   Ipv4Header header;
   header.type_of_service = tos;
   header.identification = id;

@@ -2,8 +2,8 @@
 #include "warpline/packet/headers/ipv6.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/headers/ipv6_extension.h"
 
@@ -37,8 +37,8 @@ TEST(Ipv6, Text) {
   EXPECT_EQ(to_string(header), "fd00::1 > fd00::12:3402 next 17 length 26 hops 64 class 0xb8 flow 0xbeef");
 }
 
-RC_GTEST_PROP(Ipv6Property, EmittedIsParsed,
-              (std::uint8_t traffic_class, std::uint16_t length, std::uint8_t next, std::uint8_t hops)) {
+WARPLINE_PROPERTY(Ipv6Property, EmittedIsParsed,
+                  (std::uint8_t traffic_class, std::uint16_t length, std::uint8_t next, std::uint8_t hops)) {
   Ipv6Header header;
   header.traffic_class = traffic_class;
   header.flow_label = *rc::gen::inRange(0U, 1U << 20);

@@ -2,8 +2,8 @@
 #include "warpline/packet/headers/tcp.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::packet {
@@ -43,9 +43,9 @@ TEST(Tcp, Text) {
   EXPECT_EQ(to_string(header), "tcp 5001 > 80 SAU seq 1 ack 2 window 65535 urgent 3 options 4");
 }
 
-RC_GTEST_PROP(TcpProperty, EmittedIsParsed,
-              (std::uint16_t source, std::uint16_t destination, std::uint32_t sequence, std::uint32_t ack,
-               std::uint8_t flags, std::uint16_t window, std::uint16_t sum, std::uint16_t urgent)) {
+WARPLINE_PROPERTY(TcpProperty, EmittedIsParsed,
+                  (std::uint16_t source, std::uint16_t destination, std::uint32_t sequence, std::uint32_t ack,
+                   std::uint8_t flags, std::uint16_t window, std::uint16_t sum, std::uint16_t urgent)) {
   TcpHeader header{source, destination, sequence, ack, flags, window, sum, urgent, 0, {}};
   header.options_length = static_cast<std::uint8_t>(*rc::gen::inRange(0, 11) * 4);
   std::fill_n(header.options, header.options_length, kTcpOptionNop);

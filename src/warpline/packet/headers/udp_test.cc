@@ -2,8 +2,8 @@
 #include "warpline/packet/headers/udp.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/udp_frame.h"
 
@@ -29,7 +29,7 @@ TEST(Udp, BytesOnTheWire) {
 
 TEST(Udp, Text) { EXPECT_EQ(to_string(UdpHeader{49152, 9, 26, 0}), "udp 49152 > 9 length 26"); }
 
-RC_GTEST_PROP(UdpProperty, EmittedIsParsed, (std::uint16_t source, std::uint16_t destination, std::uint16_t sum)) {
+WARPLINE_PROPERTY(UdpProperty, EmittedIsParsed, (std::uint16_t source, std::uint16_t destination, std::uint16_t sum)) {
   const UdpHeader header{source, destination, *rc::gen::inRange<std::uint16_t>(8, 0xffff), sum};
   FrameBytes bytes(8);
   emit(header, bytes.data());
@@ -63,7 +63,7 @@ TEST(UdpFrame, ZeroChecksumGoesOutAsAllOnes) {
   EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
 }
 
-RC_GTEST_PROP(UdpFrameProperty, IsWellFormedWithRightChecksums, (bool v4, const FrameBytes& payload)) {
+WARPLINE_PROPERTY(UdpFrameProperty, IsWellFormedWithRightChecksums, (bool v4, const FrameBytes& payload)) {
   UdpFrame header = v4 ? udp_over(kTestSourceV4, kTestDestinationV4) : udp_over(kTestSourceV6, kTestDestinationV6);
   header.source_port = *rc::gen::arbitrary<std::uint16_t>();
   header.type_of_service = *rc::gen::arbitrary<std::uint8_t>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Zeroed memory for the tests of lanes on a GPU.
+// For the tests of lanes on a GPU: zeroed memory, and a kernel that copies.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,14 @@
 #include <cstring>
 #include <memory>
 
+#include <cuda_runtime_api.h>
+
 namespace warpline::stream::testing {
+
+inline bool no_gpu() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) != cudaSuccess || count == 0;
+}
 
 /// Memory that host and GPU read and write in turns.
 inline std::shared_ptr<std::byte> managed(std::size_t size) {
@@ -32,5 +39,8 @@ inline std::shared_ptr<std::byte> pinned(std::size_t size) {
 inline std::shared_ptr<std::byte> zeroed(std::size_t size) {
   return {new std::byte[size](), [](const std::byte* data) { delete[] data; }};
 }
+
+/// Returns the address of the __global__ function (const CopyPiece*, std::uint32_t) that copies each piece by one warp.
+const void* copy_pieces_kernel();
 
 }  // namespace warpline::stream::testing

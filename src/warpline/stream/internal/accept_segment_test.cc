@@ -2,11 +2,11 @@
 #include "warpline/stream/internal/accept_segment.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 #include "warpline/stream/overlap_testing.h"
 
@@ -117,7 +117,7 @@ TEST(SegmentAcceptor, TakesEveryOverlapOfTwoSegments) { expect_overlaps_right(2,
 TEST(SegmentAcceptor, TakesEveryOverlapOfThreeSegments) { expect_overlaps_right(3, 409); }
 TEST(SegmentAcceptor, TakesEveryOverlapOfFourSegments) { expect_overlaps_right(4, 23917); }
 
-RC_GTEST_PROP(SegmentAcceptor, DoesAsTheOracleInAnyOrder, (std::uint64_t seed)) {
+WARPLINE_PROPERTY(SegmentAcceptor, DoesAsTheOracleInAnyOrder, (std::uint64_t seed)) {
   Random random(seed);
   constexpr std::uint64_t kWindow = 300;
   ReceiveState state = state_with_window(kWindow);

@@ -2,11 +2,12 @@
 #include "warpline/message/internal/cc/congestion_control.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::message {
 namespace {
@@ -77,7 +78,7 @@ void apply_anything(CongestionControl& control, double max_window) {
   }
 }
 
-RC_GTEST_PROP(CongestionControl, StaysWithinItsBoundsWhateverHappens, ()) {
+WARPLINE_PROPERTY(CongestionControl, StaysWithinItsBoundsWhateverHappens, ()) {
   for (const CcKind kind : kKinds) {
     CcConfig config;
     config.kind = kind;
@@ -87,7 +88,7 @@ RC_GTEST_PROP(CongestionControl, StaysWithinItsBoundsWhateverHappens, ()) {
   }
 }
 
-RC_GTEST_PROP(CongestionControl, AndWithAnyParameters, ()) {
+WARPLINE_PROPERTY(CongestionControl, AndWithAnyParameters, ()) {
   constexpr double kLargest = (1 << 30) * (1 + 1e-6);
   for (const CcKind kind : kKinds) {
     CongestionControl control(any_config(kind));
@@ -96,7 +97,7 @@ RC_GTEST_PROP(CongestionControl, AndWithAnyParameters, ()) {
   }
 }
 
-RC_GTEST_PROP(CongestionControl, RecoversFromAnything, ()) {
+WARPLINE_PROPERTY(CongestionControl, RecoversFromAnything, ()) {
   for (const CcKind kind : kKinds) {
     CcConfig config;
     config.kind = kind;

@@ -2,17 +2,17 @@
 #include "warpline/message/internal/core/peer_table.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <map>
 #include <tuple>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 
 namespace warpline::message {
 namespace {
 
-RC_GTEST_PROP(PeerTable, is_a_map, ()) {
+WARPLINE_PROPERTY(PeerTable, is_a_map, ()) {
   // One number of rapidcheck's a case: thousands of them take longer than what is tested.
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const auto between = [&](int low, int high) {

@@ -2,16 +2,16 @@
 #include "warpline/message/internal/parts/fragment_window.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <set>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 
 namespace warpline::message {
 namespace {
 
-RC_GTEST_PROP(FragmentWindow, is_a_set, ()) {
+WARPLINE_PROPERTY(FragmentWindow, is_a_set, ()) {
   // One number of rapidcheck's a case: thousands of them take longer than what is tested.
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const auto between = [&](int low, int high) {

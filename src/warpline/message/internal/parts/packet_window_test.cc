@@ -2,11 +2,11 @@
 #include "warpline/message/internal/parts/packet_window.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <set>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 
 namespace warpline::message {
@@ -32,7 +32,7 @@ struct Model {
   [[nodiscard]] bool gap() const { return !arrived.empty() && *arrived.rbegin() >= base; }
 };
 
-RC_GTEST_PROP(PacketWindow, is_a_set_with_a_floor, ()) {
+WARPLINE_PROPERTY(PacketWindow, is_a_set_with_a_floor, ()) {
   // One number of rapidcheck's a case: thousands of them take longer than what is tested.
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const auto between = [&](int low, int high) {

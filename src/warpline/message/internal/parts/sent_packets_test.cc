@@ -2,16 +2,16 @@
 #include "warpline/message/internal/parts/sent_packets.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <map>
 
+#include "warpline/base/property_testing.h"
 #include "warpline/base/random.h"
 
 namespace warpline::message {
 namespace {
 
-RC_GTEST_PROP(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
+WARPLINE_PROPERTY(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
   // One number of rapidcheck's a case: thousands of them take longer than what is tested.
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const auto between = [&](int low, int high) {

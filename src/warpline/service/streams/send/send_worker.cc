@@ -18,6 +18,11 @@ constexpr std::uint32_t kResets = 64;                ///< at a time: they find p
 
 }  // namespace
 
+void SeededSource::read(stream::ConnectionId connection, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,
+                        packet::ChecksumSum& sum) const {
+  payload_.copy(ports_[connection.index], offset, length, to, sum);
+}
+
 SendWorker::SendWorker(stream_port::SendQueue& queue, SeededSource& source, const SendPlan& plan,
                        const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way)
     : queue_(queue),

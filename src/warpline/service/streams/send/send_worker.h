@@ -26,9 +26,7 @@ class SeededSource final : public stream::PayloadSource {
   void begin(stream::ConnectionId connection, std::uint16_t port) { ports_[connection.index] = port; }
   [[nodiscard]] const stream::SeededPayload& payload() const { return payload_; }  ///< of the streams, by their ports
   void read(stream::ConnectionId connection, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,
-            packet::ChecksumSum& sum) const override {
-    payload_.copy(ports_[connection.index], offset, length, to, sum);
-  }
+            packet::ChecksumSum& sum) const override;
 
  private:
   stream::SeededPayload payload_;

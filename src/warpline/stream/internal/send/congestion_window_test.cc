@@ -2,10 +2,11 @@
 #include "warpline/stream/internal/send/congestion_window.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::stream {
 namespace {
@@ -110,7 +111,7 @@ TEST(CongestionWindow, GoesBackToTheBeginningWhenIdle) {
   EXPECT_EQ(window.bytes(), 10'000U);
 }
 
-RC_GTEST_PROP(CongestionWindows, StayBetweenASegmentAndTheLimit, ()) {
+WARPLINE_PROPERTY(CongestionWindows, StayBetweenASegmentAndTheLimit, ()) {
   const auto segment = *rc::gen::inRange<std::uint32_t>(76, 9000);
   const auto limit = *rc::gen::inRange<std::uint64_t>(9000, 1 << 30);
   const auto kind = *rc::gen::element(CongestionKind::cubic, CongestionKind::fixed);

@@ -2,10 +2,11 @@
 #include "warpline/stream/internal/send/sent_segments.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <deque>
 #include <vector>
+
+#include "warpline/base/property_testing.h"
 
 namespace warpline::stream {
 namespace {
@@ -27,7 +28,7 @@ struct SegmentModel {
   }
 };
 
-RC_GTEST_PROP(SentSegmentsProperty, AgreeWithASimpleList, ()) {
+WARPLINE_PROPERTY(SentSegmentsProperty, AgreeWithASimpleList, ()) {
   constexpr std::uint32_t kCapacity = 16;
   std::vector<SentSegment> ring(kCapacity);
   SentSegments segments;

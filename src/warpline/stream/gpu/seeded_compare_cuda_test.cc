@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include <cuda_runtime_api.h>
+
 #include "warpline/base/random.h"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/seeded_compare.h"
 #include "warpline/stream/seeded_payload.h"
 
@@ -23,8 +26,7 @@ T* managed(std::size_t count) {
 }
 
 TEST(SeededCompare, FindsWhatTheHostFinds) {
-  int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) GTEST_SKIP() << "no GPU";
+  if (testing::no_gpu()) GTEST_SKIP() << "no GPU";
   constexpr std::uint32_t kPieces = 64;
   constexpr std::size_t kRoom = 40'000;
   const SeededPayload payload(5);

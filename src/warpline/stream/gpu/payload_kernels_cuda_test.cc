@@ -7,7 +7,10 @@
 #include <cstring>
 #include <vector>
 
+#include <cuda_runtime_api.h>
+
 #include "warpline/base/random.h"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/payload_kernels.h"
 #include "warpline/stream/payload/host_payload.h"
 #include "warpline/stream/seeded_payload.h"
@@ -28,13 +31,8 @@ T* shared_by_both(std::size_t count) {
   return static_cast<T*>(memory);
 }
 
-bool has_gpu() {
-  int gpus = 0;
-  return cudaGetDeviceCount(&gpus) == cudaSuccess && gpus != 0;
-}
-
 TEST(PayloadKernels, MakeWhatTheHostMakes) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+  if (testing::no_gpu()) GTEST_SKIP() << "no GPU";
   const SeededPayload payload(7);
   auto* const table = shared_by_both<std::uint8_t>(payload.table().size());
   std::copy(payload.table().begin(), payload.table().end(), table);
@@ -67,7 +65,7 @@ TEST(PayloadKernels, MakeWhatTheHostMakes) {
 }
 
 TEST(PayloadKernels, FillFramesAsTheHostDoes) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+  if (testing::no_gpu()) GTEST_SKIP() << "no GPU";
   constexpr std::size_t kSource = 100'000;
   auto* const source = shared_by_both<std::uint8_t>(kSource);
   auto* const frames = shared_by_both<std::uint8_t>(kOrders * kFrameRoom);

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include <cuda_runtime_api.h>
+
 #include "warpline/inspect/inspect_kernels.h"
 #include "warpline/inspect/inspect_testing.h"
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "warpline/stream/gpu/copy_by_warp.cuh"
 #include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
@@ -15,11 +14,6 @@
 
 namespace warpline::stream::testing {
 namespace {
-
-bool no_gpu() {
-  int count = 0;
-  return cudaGetDeviceCount(&count) != cudaSuccess || count == 0;
-}
 
 /// One burst by a launch.
 void take_on_gpu(const LaneView* lanes, std::uint64_t sequence) {
@@ -126,11 +120,6 @@ TEST(StreamLanes, TakeEveryOverlapAsTheHostDoes) {
   }
 }
 
-__global__ void copy_pieces_one_by_one(const CopyPiece* pieces, std::uint32_t count) {
-  const std::uint32_t i = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
-  if (i < count) copy_by_warp(pieces[i].to, pieces[i].from, pieces[i].length);
-}
-
 TEST(CopyByWarp, CopiesFromAnyPlaceToAnyPlaceAndNothingElse) {
   if (no_gpu()) GTEST_SKIP() << "no GPU";
   constexpr std::uint32_t kRoom = 9216;
@@ -151,7 +140,10 @@ TEST(CopyByWarp, CopiesFromAnyPlaceToAnyPlaceAndNothingElse) {
       }
     }
   }
-  copy_pieces_one_by_one<<<(made + 15) / 16, 512>>>(pieces, made);
+  const CopyPiece* all = pieces;
+  void* arguments[] = {&all, &made};
+  ASSERT_EQ(cudaLaunchKernel(copy_pieces_kernel(), dim3((made + 15) / 16), dim3(512), arguments, 0, nullptr),
+            cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   for (std::uint32_t i = 0; i < made; ++i) {
     const auto* const room = reinterpret_cast<const std::uint8_t*>(to.get()) + std::size_t{i} * kRoom;

@@ -185,8 +185,7 @@ std::uint64_t expect_queues_as_host(const LaneShape& shape, std::uint64_t seed, 
 }
 
 TEST(StreamQueues, DoAsTheHostDoes) {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) GTEST_SKIP() << "no GPU";
+  if (no_gpu()) GTEST_SKIP() << "no GPU";
   std::uint64_t posted = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);

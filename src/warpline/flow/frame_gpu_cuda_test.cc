@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <cuda_runtime_api.h>
+
 #include "warpline/flow/batch_testing.h"
 #include "warpline/flow/frame_gpu.h"
 
