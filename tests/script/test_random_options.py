@@ -94,8 +94,8 @@ def fitting(command, drawn, rng):
             drawn["workload"] = "spin"
         elif drawn.get("workload") in ("spin", "user"):
             drawn["workload"] = "none"
-        if "data-room" in drawn:
-            drawn["data-room"] = str(max(int(drawn["data-room"]), 128) if int(drawn["mtu"] if "mtu" in drawn else 0) < 2000 else 2048)
+        if "data-room" in drawn:  # a frame lies in several of short ones, and a device takes no more than some
+            drawn["data-room"] = str(max(int(drawn["data-room"]), 128 if int(drawn.get("mtu", 1500)) < 2000 else 2048))
         if command == "ingest" and "tx-retries" in drawn:
             drawn["transmit"] = ""
         if "split" in drawn:
@@ -134,13 +134,12 @@ class RandomOptions(Case):
         if command in ("forward", "ingest") and rng.random() < 0.15:
             drawn["persona"] = rng.choice(PERSONAS)
             drawn["dst-mac"] = "ff:ff:ff:ff:ff:ff"  # which the ports of all of them receive
-        arguments = [*head, "--packets", rng.choice((1, 300, 2000)), "--seed", number, "--share-cores", "--no-hugepages", "--json"]
+        arguments = [*head, "--packets", rng.choice((1, 300, 2000)), "--share-cores", "--no-hugepages", "--json"]
         if command == "l3forward":
             (self.scratch.path / "routes").write_text("198.18.0.0/15 via 10.0.0.2\n", encoding="ascii")
-            arguments += ["--routes", "routes", "--seconds", "1s"]
-            arguments = [word for at, word in enumerate(arguments) if "--seed" not in (word, arguments[at - 1])]
+            arguments += ["--routes", "routes"]
         else:
-            arguments.append("--verify")
+            arguments += ["--seed", number, "--verify"]
         for name, value in drawn.items():
             arguments += [f"--{name}", value] if value != "" else [f"--{name}"]
         return arguments, bool(faults) and command != "forward"
