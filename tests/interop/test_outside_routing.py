@@ -17,7 +17,7 @@ from support.case import LIVE_ROW, Case, long_only
 from support.namespaces import Namespace, Switch, dropped_by_limit, limit_rate
 from support.neighbors import echo
 from support.program import IS_ROOT
-from support.routing import EAST, EAST6, FAR, FAR6, ROUTER_EAST, ROUTER_WEST, ROUTER_WEST6, WEST, WEST6, RoutedCase
+from support.routing import EAST, EAST6, FAR, FAR6, ROUTER_EAST, ROUTER_EAST6, WEST, WEST6, RoutedCase
 from support.streams import random_bytes
 
 PATIENCE = 30  # seconds that a socket waits for anything
@@ -259,7 +259,7 @@ class Liars(SwitchedCase):
         target that is a group; 7.2.5: one that does not override."""
         program = self.routing()
         self.crossing(1)
-        router = "fd07:2::1"
+        router = ROUTER_EAST6
         wrong = bytearray(advertisement(EAST6, router, EAST6, LIAR))
         wrong[42] ^= 1
         lies = [

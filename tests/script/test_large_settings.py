@@ -34,7 +34,7 @@ TOO_LARGE = (
 @needs_vnic
 class LargeSettings(Case):
     def test_each_verifies_every_packet(self):
-        for command, *more in some_of(LARGE, one_in=3):
+        for command, *more in some_of(LARGE, one_in=5):
             with self.subTest(command=command, more=more):
                 report = self.report_of(
                     self.warpline(command, "--loopback", "--verify", "--packets", PACKETS, *more, *COMMON)

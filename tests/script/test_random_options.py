@@ -9,7 +9,7 @@ import unittest
 from support.case import IS_LONG, Case, needs_vnic
 
 SEED = 1
-RUNS = 200 if IS_LONG else 6  # of each command
+RUNS = 200 if IS_LONG else 4  # of each command
 PATIENCE = 200  # seconds until a run hangs, on a busy machine too
 OPTION = re.compile(r"^ +(?:-\w, )?--([a-z0-9-]+)(?: (\S+))? +(.*?)(?: \[(.*)\])?$")
 
