@@ -106,7 +106,9 @@ class GenerateRun : RunFrame {
   [[nodiscard]] Bytes memory() const {
     constexpr std::uint64_t kRingsAndQueues = 16U << 20;
     std::uint64_t bytes = kRingsAndQueues;
-    for (const port::PortSettings& port : config_.ports) bytes += memory::pool_bytes(buffers(port), room(port)).value;
+    for (const port::PortSettings& port : config_.ports) {
+      bytes += memory::pool_bytes(buffers(with_longest_rings(port)), room(port)).value;
+    }
     return Bytes{bytes};
   }
 

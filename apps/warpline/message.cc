@@ -53,7 +53,7 @@ class MessageRun : RunFrame {
       const runtime::SetupStep step("allocating the memory of messages");
       WARPLINE_TRY(gpu_memory_, service::MessageMemory::make(plan_.memory(), pattern_, port_.get()));
     }
-    for (std::uint16_t i = 0; i < parts_.size(); ++i) WARPLINE_CHECK(make_worker(i));
+    WARPLINE_CHECK(make_workers());
     if (gpu_memory_) WARPLINE_CHECK(gpu_memory_->start());
     reload_by([this](const config::Config& next) { return take_over(next); });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) { add_metrics(snapshot); }));
@@ -132,6 +132,16 @@ class MessageRun : RunFrame {
   }
 
   [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
+
+  /// Many sessions are gigabytes, all of which are written.
+  Result<void> make_workers() {
+    runtime::SetupStep step("making the sessions of the workers", parts_.size());
+    for (std::uint16_t i = 0; i < parts_.size(); ++i) {
+      WARPLINE_CHECK(make_worker(i));
+      step.advance();
+    }
+    return {};
+  }
 
   Result<void> make_worker(std::uint16_t number) {
     Part& part = parts_[number];

@@ -10,6 +10,7 @@ import sys
 import unittest
 
 from support import frames
+from support.case import long_only
 from support.namespaces import Namespace, Switch, limit_rate
 from support.program import IS_ROOT
 from support.raw_peer import ACK, MASK, RST, SYN
@@ -119,6 +120,7 @@ class Links(OutsideCase):
                 self.send_each(pieces, address)
                 self.all_received(program, pieces)
 
+    @long_only
     def test_sending_by_a_switch_that_snoops_and_slow_links(self):
         switch, *ports = self.by_switch()
         for port in ports:
@@ -143,6 +145,7 @@ class Links(OutsideCase):
         self.all_received(program, pieces)
         self.assertEqual(wire.counts[2], 0)
 
+    @long_only
     def test_sending_in_a_vlan(self):
         wire = self.by_wire(VlanWire, 4094)
         self.give_addresses()
@@ -279,6 +282,7 @@ class Half(OutsideCase):
             self.assertEqual(lengths[seed], self.LENGTH)
         self.assertEqual(report["delivered"]["bytes"], sum(lengths.values()))
 
+    @long_only
     def test_half_of_the_receivers_killed_or_stopped(self):
         """Who is killed resets what comes later: 5, and the report says how many."""
         server = Server(self.near)

@@ -5,7 +5,7 @@ import os
 import unittest
 
 from support import frames, pcap
-from support.case import Case
+from support.case import Case, needs_vnic
 from support.program import IS_ROOT, NOBODY
 
 
@@ -118,6 +118,16 @@ class Ports(Case):
     def test_three_ports(self):
         ports = [argument for i in range(3) for argument in ("--port", f"net_null{i}")]
         self.assert_one_line_error(self.warpline("forward", *ports, "--packets", 10), 2)
+
+    @needs_vnic
+    def test_fewer_buffers_than_receive_descriptors(self):
+        for command, queues in (("forward", "--pipelines"), ("ingest", "--pipelines"), ("generate", "--queues")):
+            ports = ("--port", "net_vnic0") if command == "generate" else ("--loopback",)
+            with self.subTest(command=command):
+                outcome = self.warpline(
+                    command, *ports, queues, 2, "--rx-ring", 512, "--pool-size", 1000, "--packets", 10, "--share-cores", "--no-hugepages"
+                )
+                self.assert_one_line_error(outcome, 2, "use a --pool-size above 1024, or a smaller --rx-ring")
 
     def test_more_queues_than_the_port_has(self):
         source = pcap.write(self.scratch.path / "in.pcap", frames.mixed(3, seed=2))

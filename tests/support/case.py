@@ -21,6 +21,9 @@ def some_of(cases, one_in=7):
     return cases if IS_LONG else cases[::one_in]
 
 
+# A test that adds less to those beside it than it takes.
+long_only = unittest.skipUnless(IS_LONG, "in make test-long")
+
 # As CMake says: a program that has lost its net_vnic must not pass.
 needs_vnic = unittest.skipUnless(os.environ.get("WARPLINE_HAS_VNIC", "1") == "1", "built without net_vnic")
 

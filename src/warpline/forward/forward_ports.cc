@@ -24,11 +24,11 @@ Bytes ForwardPorts::host_memory() const {
     bytes += memory::host_bytes(pools_plan(side, "", port, pool, runtime::kAnyNode)).value;
   };
   if (settings_.forward.loopback) {
-    add(Side::near, port_settings(0), settings_.pool);
-    add(Side::far, port_settings(1), far_pool());
+    add(Side::near, with_longest_rings(port_settings(0)), settings_.pool);
+    add(Side::far, with_longest_rings(port_settings(1)), far_pool());
     return Bytes{bytes};
   }
-  for (const port::PortSettings& port : settings_.ports) add(Side::near, port, settings_.pool);
+  for (const port::PortSettings& port : settings_.ports) add(Side::near, with_longest_rings(port), settings_.pool);
   return Bytes{bytes};
 }
 
@@ -53,7 +53,8 @@ std::uint32_t ForwardPorts::window() const {
   std::uint32_t ring = UINT16_MAX;
   for (std::size_t port = 0; port < 2; ++port) {
     const bool configured = port < ports_.size() && ports_[port].setup().rx_ring != 0;
-    const port::PortSettings settings = configured ? ports_[port].settings_in_force() : port_settings(port);
+    const port::PortSettings settings =
+        configured ? ports_[port].settings_in_force() : with_longest_rings(port_settings(port));
     ring = std::min<std::uint32_t>({ring, settings.rx_ring, settings.tx_ring});
   }
   const std::uint32_t room =

@@ -51,6 +51,20 @@ TEST(ForwardPorts, AClosedLoopTakesMemoryForItsWindow) {
   EXPECT_GT(memory_of_large_bursts(true, "duplicate=0.1"), std::uint64_t{8} << 30);
 }
 
+/// DPDK's rings have powers of two of descriptors, and devices of 4097 have 8192: memory was set aside for 4097.
+TEST(ForwardPorts, MemoryIsSetAsideForRingsThatADeviceRoundsUp) {
+  const auto memory_of = [](std::uint16_t ring) {
+    datapath::DatapathSettings settings;
+    settings.forward.loopback = true;
+    settings.forward.pipelines = 3;
+    settings.loopback_port.rx_ring = settings.loopback_port.tx_ring = ring;
+    const datapath::ForwardLayout layout = datapath::lay_out_forward(settings, {runtime::kAnyNode}, 8);
+    return ForwardPorts(settings, layout, {.max_frame = 64, .burst = 64, .closed_loop = true}).host_memory().value;
+  };
+  EXPECT_EQ(memory_of(4097), memory_of(8192));
+  EXPECT_LT(memory_of(4096), memory_of(4097));
+}
+
 TEST(ForwardPorts, FewSlotsOfBurstsThatAdaptTakeNoMoreThanTheRingHolds) {
   for (const std::uint16_t slots : {1, 2, 4}) {
     EXPECT_EQ(jumbo_memory(512, true, slots), jumbo_memory(512, false, slots)) << slots;

@@ -142,7 +142,7 @@ TEST(PacketPool, RefusesWhatTheMachineHasNoMemoryFor) {
   const auto refused = check_shape(shape, std::uint64_t{2} << 30);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::environment);
-  EXPECT_THAT(refused.error().message(), HasSubstr("and 2048 MiB can be had; use a smaller pool: fewer ring slots"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("and 2048 MiB can be had; use smaller pools: fewer ring slots"));
 }
 
 TEST(PacketPool, RefusesWhatABufferCannotBe) {

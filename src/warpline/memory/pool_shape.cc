@@ -92,7 +92,7 @@ Result<void> check_shape(const PoolShape& shape, std::uint64_t obtainable) {
   return environment_error(
       describe(shape),
       fmt::format("it needs {} MiB of memory, and {} MiB can be had", needed.value / kMebibyte, obtainable / kMebibyte),
-      "use a smaller pool: fewer ring slots, smaller bursts or fewer pipelines");
+      "use smaller pools: fewer ring slots, smaller bursts or fewer pipelines");
 }
 
 Error pool_error(const PoolShape& shape, int code) {

@@ -114,6 +114,7 @@ Port& Port::operator=(Port&& other) noexcept {
   tx_free_wish_ = other.tx_free_wish_;
   queues_ = other.queues_;
   setup_ = std::move(other.setup_);
+  pool_needed_ = other.pool_needed_;
   unused_outputs_ = std::move(other.unused_outputs_);
   mapped_ = std::exchange(other.mapped_, {});
   device_config_ = other.device_config_;
@@ -151,6 +152,10 @@ Result<void> Port::start() {
   // Nothing here reads packet types, so devices that take time to tell them need not.
   (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (const int problem = rte_eth_dev_start(id_); problem != 0) {
+    if (pool_needed_ != 0) {
+      return usage_error(fmt::format("port {} does not start", name_), log.reason(rte_strerror(-problem)),
+                         fmt::format("use a --pool-size above {}, or a smaller --rx-ring", pool_needed_));
+    }
     const bool splits = (device_config_.rxmode.offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0;
     return environment_error(fmt::format("port {} does not start", name_), log.reason(rte_strerror(-problem)),
                              splits ? "leave --split out, or see its guide at https://doc.dpdk.org/guides/nics/"

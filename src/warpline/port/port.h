@@ -138,6 +138,7 @@ class Port {
   std::optional<std::uint16_t> tx_free_wish_;  ///< where the settings say nothing
   PortQueues queues_;
   PortSetup setup_;
+  std::uint32_t pool_needed_ = 0;            ///< descriptors of the receive queues of a pool that has fewer buffers
   std::vector<std::string> unused_outputs_;  ///< files that the driver made and that hold nothing until the start
   std::vector<std::span<std::byte>> mapped_;
   rte_eth_conf device_config_{};

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <string_view>
 
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_errno.h>
 #include <rte_ether.h>
+#include <rte_mempool.h>
 
 #include "warpline/port/offloads.h"
 #include "warpline/port/port.h"
@@ -88,6 +90,21 @@ std::uint32_t argument_of(const rte_device* device, std::string_view key, std::u
   return otherwise;
 }
 
+/// Returns the descriptors of all queues that receive into the same pool, where it has fewer buffers; 0: none has.
+std::uint32_t descriptors_beyond(std::span<const RxPools> pools, std::uint16_t queues, std::uint16_t ring) {
+  std::map<const rte_mempool*, std::uint32_t> descriptors;
+  for (std::uint16_t q = 0; q < queues; ++q) {
+    const RxPools& own = pools[std::min<std::size_t>(q, pools.size() - 1)];
+    descriptors[own.payload] += ring;
+    if (own.header != nullptr) descriptors[own.header] += ring;
+  }
+  std::uint32_t needed = 0;
+  for (const auto& [pool, count] : descriptors) {
+    if (pool->size < count) needed = std::max(needed, count);
+  }
+  return needed;
+}
+
 }  // namespace
 
 SendLimits send_limits(std::uint16_t ethdev) {
@@ -159,6 +176,7 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
   rte_eth_rxconf rx = info.default_rxconf;
   rx.offloads = device_config_.rxmode.offloads;
   rx.rx_free_thresh = settings_.rx_free_thresh.value_or(rx.rx_free_thresh);
+  pool_needed_ = descriptors_beyond(pools, queues_.rx, setup_.rx_ring);
   for (std::uint16_t q = 0; q < queues_.rx; ++q) {
     const RxPools& own = pools[std::min<std::size_t>(q, pools.size() - 1)];
     if (const int problem = setup_rx_queue(id_, q, setup_.rx_ring, node, rx, own); problem != 0) {

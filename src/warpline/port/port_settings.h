@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,5 +30,15 @@ struct PortSettings {
   bool promiscuous = true;                                     ///< takes frames to other stations too
   auto operator<=>(const PortSettings&) const = default;
 };
+
+/// Returns `settings` with rings as long as a device may make them, for memory that is set aside before the device is
+/// asked: devices round up to a power of two, and those that have a least number of descriptors have up to 512
+/// (net_vmxnet3).
+[[nodiscard]] inline PortSettings with_longest_rings(PortSettings settings) {
+  for (std::uint16_t* const ring : {&settings.rx_ring, &settings.tx_ring}) {
+    *ring = std::bit_ceil(std::clamp<std::uint16_t>(*ring, 512, 32768));
+  }
+  return settings;
+}
 
 }  // namespace warpline::port

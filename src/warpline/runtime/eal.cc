@@ -18,6 +18,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "warpline/machine/cgroups.h"
 #include "warpline/machine/hugepages.h"
 #include "warpline/machine/ordinary_scheduling.h"
 #include "warpline/machine/topology.h"
@@ -135,6 +136,17 @@ Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool 
                                      : "run `warpline doctor`");
 }
 
+/// Refuses what the kernel would end the process for, once it is written. Books of a terabyte of 4 KiB pages alone take
+/// EAL minutes.
+Result<void> check_obtainable(Bytes needed) {
+  const std::uint64_t obtainable = machine::obtainable_memory();
+  if (needed.value <= obtainable) return {};
+  return environment_error("DPDK does not start",
+                           fmt::format("{} MiB of memory are needed, and {} MiB can be had", needed.value / kMebibyte,
+                                       obtainable / kMebibyte),
+                           "use smaller pools: fewer ring slots, smaller bursts or fewer pipelines");
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, const LcorePlan& plan,
@@ -183,7 +195,7 @@ Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, 
 Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
                        const std::vector<std::string>& port_specs, Bytes memory) {
   if (settings.keep) return start_kept(settings, plan, port_specs, memory);
-  return start_once(settings, plan, eal_lcores(plan), port_specs, memory);
+  return start_once(settings, plan, eal_lcores(plan), port_specs, memory, memory);
 }
 
 Result<Eal> Eal::start_kept(const RuntimeSettings& settings, const LcorePlan& plan,
@@ -194,7 +206,7 @@ Result<Eal> Eal::start_kept(const RuntimeSettings& settings, const LcorePlan& pl
   const std::lock_guard lock(one_at_a_time);
   if (!what) {
     WARPLINE_TRY(KeptEal first, KeptEal::for_first_run(settings, plan, port_specs, memory, current_affinity()));
-    WARPLINE_TRY(Eal eal, start_once(settings, plan, first.lcores(), port_specs, first.memory));
+    WARPLINE_TRY(Eal eal, start_once(settings, plan, first.lcores(), port_specs, first.memory, memory));
     first.hugepages = eal.hugepages_;
     notes = eal.notes_;
     what = std::move(first);
@@ -211,13 +223,14 @@ Result<Eal> Eal::start_kept(const RuntimeSettings& settings, const LcorePlan& pl
 }
 
 Result<Eal> Eal::start_once(const RuntimeSettings& settings, const LcorePlan& plan, const std::string& lcores,
-                            const std::vector<std::string>& port_specs, Bytes memory) {
+                            const std::vector<std::string>& port_specs, Bytes memory, Bytes filled) {
   Eal eal;
   const Bytes needed{memory.value + kOwnMemory};
   const std::vector<machine::HugepagePool> pages = machine::read_hugepages();
   RuntimeSettings effective = settings;
   std::vector<std::string> words = words_of(settings.eal);
   eal.hugepages_ = settings.hugepages && !names(words, "--no-huge") && machine::free_bytes(pages).value >= needed.value;
+  if (!eal.hugepages_) WARPLINE_CHECK(check_obtainable(filled));
   std::erase(words, "--no-huge");
   effective.eal = fmt::format("{}", fmt::join(words, " "));
   if (settings.hugepages && !eal.hugepages_) {

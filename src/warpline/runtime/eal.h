@@ -42,9 +42,10 @@ class Eal {
   /// Starts DPDK, or finds it kept.
   [[nodiscard]] static Result<Eal> start_kept(const RuntimeSettings& settings, const LcorePlan& plan,
                                               const std::vector<std::string>& port_specs, Bytes memory);
+  /// `filled`: what of `memory` will be written.
   [[nodiscard]] static Result<Eal> start_once(const RuntimeSettings& settings, const LcorePlan& plan,
                                               const std::string& lcores, const std::vector<std::string>& port_specs,
-                                              Bytes memory);
+                                              Bytes memory, Bytes filled);
 
   bool owner_ = false;
   bool hugepages_ = false;

@@ -61,7 +61,7 @@ Bytes PooledPort::memory(const port::PortSettings& port, const memory::PoolSetti
                          const LentFrames& lent) {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
   return Bytes{queues * kRingsAndQueues +
-               memory::pool_bytes(buffers(port, pool, queues, lent), room(port, pool)).value};
+               memory::pool_bytes(buffers(with_longest_rings(port), pool, queues, lent), room(port, pool)).value};
 }
 
 Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,

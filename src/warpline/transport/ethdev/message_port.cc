@@ -86,8 +86,9 @@ bool confuses_pieces(const std::string& driver) {
 
 Bytes MessagePort::memory(const port::PortSettings& port, const MessagePortConfig& config) {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
-  return Bytes{kRingsAndQueues + memory::pool_bytes(buffers(port, config), room(port, config)).value +
-               std::uint64_t{config.workers} * payloads(port, config) * kPayloadMbufBytes};
+  const port::PortSettings longest = with_longest_rings(port);
+  return Bytes{kRingsAndQueues + memory::pool_bytes(buffers(longest, config), room(port, config)).value +
+               std::uint64_t{config.workers} * payloads(longest, config) * kPayloadMbufBytes};
 }
 
 Result<std::unique_ptr<MessagePort>> MessagePort::open(const port::PortSettings& wanted,
