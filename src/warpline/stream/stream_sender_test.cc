@@ -457,6 +457,35 @@ TEST_F(SenderTest, AbortsByAReset) {
   EXPECT_TRUE(frames().at(0).has(kReset));
 }
 
+TEST_F(SenderTest, ResetsEachPeerHoweverManyAreAbortedAtOnce) {
+  SenderSettings settings = sender_settings();
+  settings.connections = 600;
+  settings.window_bytes = 9000;
+  use(settings);
+  std::vector<ConnectionId> opened;
+  std::set<std::uint32_t> numbers;  // SND.NXT of each
+  for (std::uint32_t i = 0; i < settings.connections; ++i) {
+    PeerOfSender peer(sender_, i);
+    opened.push_back(connect());
+    peer.take_syn(frames().at(0));
+    peer.answer_syn(now_);
+    EXPECT_EQ(frames().size(), 1U);
+    numbers.insert(peer.number(0));
+  }
+  EXPECT_EQ(sender_.counters().opened.get(), opened.size());
+  peer_.header().tcp.destination_port = 9;
+  for (int i = 0; i < 400; ++i) peer_.send_plain(1, 1, packet::kTcpSyn, now_);  // of no connection
+  for (const ConnectionId id : opened) sender_.abort(id, now_);
+  std::size_t resets = 0;
+  for (const SentFrame& frame : frames()) {
+    if (!frame.has(packet::kTcpRst) || frame.tcp().source_port == 9) continue;
+    EXPECT_TRUE(numbers.contains(frame.tcp().sequence));
+    ++resets;
+  }
+  EXPECT_EQ(resets, opened.size());
+  EXPECT_EQ(sender_.counters().aborted.get(), opened.size());
+}
+
 TEST_F(SenderTest, GivesEachConnectionAPortAndANumberOfItsOwn) {
   SenderSettings settings = sender_settings();
   settings.connections = 4096;

@@ -59,6 +59,15 @@ TEST_F(SenderTest, GivesUpAfterTheTimeOfThatConnection) {
   EXPECT_FALSE(sender_.set_user_timeout(id, milliseconds(1000), now_));
 }
 
+TEST_F(SenderTest, GivesNoTimeToAConnectionThatHasFinished) {
+  const ConnectionId id = open();
+  sender_.close(id);
+  (void)frames();
+  peer_.acknowledge(1, now_);  // the FIN
+  ASSERT_EQ(sender_.view(id)->state, SendState::finished);
+  EXPECT_FALSE(sender_.set_user_timeout(id, milliseconds(50), now_));
+}
+
 TEST_F(SenderTest, GivesConnectionsTimesOfTheirOwn) {
   const ConnectionId id = open();
   const ConnectionId other = connect();

@@ -54,7 +54,7 @@ void SenderCore::reset_peer(const SendConnection& connection, Nanos now) {
   answer.tcp.acknowledgement = connection.receive_next;
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
   if (connection.timestamps) OptionWriter(answer.tcp).timestamps(timestamp_at(now), connection.timestamp);
-  if (!strangers_.push(answer)) counters_.refused_replies.add(1);
+  if (!strangers_.push_own(answer)) counters_.refused_replies.add(1);
 }
 
 std::uint32_t SenderCore::timestamp_at(Nanos now) const {
