@@ -40,6 +40,39 @@ TEST_F(SenderTest, GivesUpOnAPeerThatFallsSilent) {
   EXPECT_FALSE(sender_.view(id));
 }
 
+/// RFC 9293, 3.8.6.1: a closed window is asked for as long as the peer answers (MUST-37), and no longer.
+TEST_F(SenderTest, GivesUpOnAPeerThatClosesItsWindowAndFallsSilent) {
+  for (const int answered : {0, 700}) {  // seconds
+    testing::PeerOfSender peer(sender_);
+    const ConnectionId id = connect();
+    peer.take_syn(frames().at(0));
+    peer.answer_syn(now_);
+    peer.header().tcp.window = 0;
+    peer.acknowledge(0, now_);
+    (void)frames();
+    wait(milliseconds(1'000'000));  // nothing is to be sent, so nothing is missed
+    EXPECT_EQ(last_state(), SendState::open);
+    sender_.offer(id, 100);
+    Nanos heard = now_;
+    for (int second = 0; second < answered; ++second) {
+      wait(milliseconds(1000));
+      for (const SentFrame& probe : frames()) {
+        EXPECT_TRUE(probe.payload.empty());
+        peer.acknowledge(0, now_);
+        heard = now_;
+      }
+    }
+    while (now_.value - heard.value < milliseconds(299'000).value) {
+      (void)frames();
+      wait(milliseconds(500));
+    }
+    EXPECT_EQ(last_state(), std::nullopt) << answered;
+    wait(milliseconds(2000));
+    EXPECT_EQ(last_state(), SendState::timed_out) << answered;
+    EXPECT_EQ(sender_.connections(), 0U);
+  }
+}
+
 TEST_F(SenderTest, GivesUpAfterTheTimeOfThatConnection) {
   const ConnectionId id = open();
   EXPECT_FALSE(sender_.set_user_timeout(id, Nanos{0}, now_));

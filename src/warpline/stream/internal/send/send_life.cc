@@ -216,6 +216,7 @@ void SenderCore::watch_window(SendConnection& connection, Nanos now) {
   const bool waits =
       connection.phase == Phase::open && connection.segments.empty() && connection.next < connection.offered;
   if (!waits || connection.retransmit_at != kNever) return;
+  connection.progress_at = now;
   connection.retransmit_at = after(now, timeout_of(connection));
   arm(connection);
 }
