@@ -265,7 +265,8 @@ void DrawnListener::act(Nanos now, std::vector<Frame>& out) {
     // Its SYN again, or a reset of a number that is not the sender's.
     if (random_.below(4) == 0) out.push_back(frame(initial_, number(0), kAcceptance, 0, {}, now));
     if (one_in(4))
-      out.push_back(frame(0, number(1 + random_.below(1U << 31)), packet::kTcpRst | packet::kTcpAck, 0, {}, now));
+      out.push_back(
+          frame(own_number(kFar), number(1 + random_.below(1U << 31)), packet::kTcpRst | packet::kTcpAck, 0, {}, now));
     return;
   }
   const auto far = static_cast<std::uint32_t>(kFar + random_.below(1U << 30));
@@ -276,7 +277,7 @@ void DrawnListener::act(Nanos now, std::vector<Frame>& out) {
     case 1:
     case 2:
       if (own_total_ != 0 || has_acknowledged_end() || one_in(20)) return send_own(now, out);
-      out.push_back(acknowledgement(now));
+      if (!calm_) out.push_back(acknowledgement(now));  // else it waits to be asked for its window
       return;
     case 3:  // a question whether the sender is there
       out.push_back(frame(own_next() - 1, number(next_), packet::kTcpAck, 0, {}, now));
