@@ -13,7 +13,70 @@ using testing::milliseconds;
 using testing::SenderTest;
 using testing::SentFrame;
 
-TEST_F(SenderTest, GivesUpOnAPeerThatDoesNotAnswer) {
+/// RFC 6298, 2.1 and 5.5: after one second, then after twice as long each time.
+TEST_P(SenderTest, SendsItsSynAgainAfterOneSecondThenEverLater) {
+  connect();
+  EXPECT_EQ(frames().size(), 1U);
+  for (const std::int64_t seconds : {1, 2, 4, 8, 16}) {
+    wait(milliseconds(1000 * seconds - 5));
+    EXPECT_TRUE(frames().empty()) << seconds;
+    wait(milliseconds(5));
+    EXPECT_EQ(frames().size(), 1U) << seconds;
+  }
+}
+
+/// RFC 6298, 2.2 and 2.3: 3 R after the first sample R; after another one R' 7/8 R + 1/8 R' + 4 (3/8 R + 1/4 |R - R'|).
+TEST_P(SenderTest, TimesOutByTheRoundTripsThatItMeasured) {
+  peer_.selective = peer_.timestamps = false;  // without probes of the tail
+  const ConnectionId id = connect();
+  peer_.take_syn(frames().at(0));
+  wait(milliseconds(500));
+  peer_.answer_syn(now_);
+  sender_.offer(id, 100);
+  EXPECT_EQ(frames().size(), 1U);
+  wait(milliseconds(100));
+  peer_.acknowledge(100, now_);
+  sender_.offer(id, 100);
+  EXPECT_EQ(frames().size(), 1U);
+  wait(milliseconds(1595));
+  EXPECT_TRUE(frames().empty());
+  wait(milliseconds(10));
+  EXPECT_EQ(frames().size(), 1U);
+  const ConnectionId second = connect();
+  testing::PeerOfSender other = another_peer();
+  other.selective = other.timestamps = false;
+  other.take_syn(frames().at(0));
+  wait(milliseconds(500));
+  other.answer_syn(now_);
+  sender_.offer(second, 100);
+  EXPECT_EQ(frames().size(), 1U);
+  const std::uint64_t again = sender_.counters().retransmitted.get();
+  wait(milliseconds(1495));
+  (void)frames();
+  EXPECT_EQ(sender_.counters().retransmitted.get(), again);
+  wait(milliseconds(10));
+  (void)frames();
+  EXPECT_EQ(sender_.counters().retransmitted.get(), again + 1);
+}
+
+/// RFC 9293, 3.8.6.1 (SHLD-29, SHLD-30).
+TEST_P(SenderTest, AsksAClosedWindowAfterATimeoutThenEverMoreRarely) {
+  const ConnectionId id = open();
+  peer_.header().tcp.window = 0;
+  peer_.acknowledge(0, now_);
+  sender_.offer(id, 100);
+  EXPECT_TRUE(frames().empty());
+  // The round trip is 1 ms, so the smallest timeout is the first; none is larger than the largest.
+  for (const std::int64_t wait_ms : {200, 400, 800, 1600, 3200, 6400, 12'800, 25'600, 51'200, 60'000, 60'000}) {
+    wait(milliseconds(wait_ms - 15));
+    EXPECT_TRUE(frames().empty()) << wait_ms;
+    wait(milliseconds(16));
+    EXPECT_EQ(frames().size(), 1U) << wait_ms;
+    peer_.acknowledge(0, now_);
+  }
+}
+
+TEST_P(SenderTest, GivesUpOnAPeerThatDoesNotAnswer) {
   connect();
   std::uint32_t syns = 0;
   for (int i = 0; i < 179; ++i) {
@@ -27,7 +90,7 @@ TEST_F(SenderTest, GivesUpOnAPeerThatDoesNotAnswer) {
   EXPECT_EQ(sender_.connections(), 0U);
 }
 
-TEST_F(SenderTest, GivesUpOnAPeerThatFallsSilent) {
+TEST_P(SenderTest, GivesUpOnAPeerThatFallsSilent) {
   const ConnectionId id = open();
   sender_.offer(id, 100);
   for (int i = 0; i < 299; ++i) {
@@ -41,9 +104,9 @@ TEST_F(SenderTest, GivesUpOnAPeerThatFallsSilent) {
 }
 
 /// RFC 9293, 3.8.6.1: a closed window is asked for as long as the peer answers (MUST-37), and no longer.
-TEST_F(SenderTest, GivesUpOnAPeerThatClosesItsWindowAndFallsSilent) {
+TEST_P(SenderTest, GivesUpOnAPeerThatClosesItsWindowAndFallsSilent) {
   for (const int answered : {0, 700}) {  // seconds
-    testing::PeerOfSender peer(sender_);
+    testing::PeerOfSender peer = another_peer();
     const ConnectionId id = connect();
     peer.take_syn(frames().at(0));
     peer.answer_syn(now_);
@@ -73,7 +136,7 @@ TEST_F(SenderTest, GivesUpOnAPeerThatClosesItsWindowAndFallsSilent) {
   }
 }
 
-TEST_F(SenderTest, GivesUpAfterTheTimeOfThatConnection) {
+TEST_P(SenderTest, GivesUpAfterTheTimeOfThatConnection) {
   const ConnectionId id = open();
   EXPECT_FALSE(sender_.set_user_timeout(id, Nanos{0}, now_));
   EXPECT_TRUE(sender_.set_user_timeout(id, StreamSender::kNeverGivesUp, now_));
@@ -92,7 +155,7 @@ TEST_F(SenderTest, GivesUpAfterTheTimeOfThatConnection) {
   EXPECT_FALSE(sender_.set_user_timeout(id, milliseconds(1000), now_));
 }
 
-TEST_F(SenderTest, GivesNoTimeToAConnectionThatHasFinished) {
+TEST_P(SenderTest, GivesNoTimeToAConnectionThatHasFinished) {
   const ConnectionId id = open();
   sender_.close(id);
   (void)frames();
@@ -101,7 +164,7 @@ TEST_F(SenderTest, GivesNoTimeToAConnectionThatHasFinished) {
   EXPECT_FALSE(sender_.set_user_timeout(id, milliseconds(50), now_));
 }
 
-TEST_F(SenderTest, GivesConnectionsTimesOfTheirOwn) {
+TEST_P(SenderTest, GivesConnectionsTimesOfTheirOwn) {
   const ConnectionId id = open();
   const ConnectionId other = connect();
   EXPECT_TRUE(sender_.set_user_timeout(id, milliseconds(10'000), now_));
