@@ -67,6 +67,17 @@ TEST_F(ReceiverTest, AnswersASynWithWhatWasOfferedOnly) {
   EXPECT_TRUE(replies[0].selective);
   EXPECT_TRUE(replies[0].has_timestamp);
   EXPECT_EQ(replies[0].timestamp_echo, 1001U);
+
+  ReceiverSettings settings = small_settings();
+  settings.address = *parse_ip("fd00::1");
+  receiver_ = receiver_with(settings);
+  Peer other(receiver_, 40000, 5);
+  other.header().destination = settings.address;
+  other.header().source = *parse_ip("2001:db8::7");
+  other.send_syn(now_);
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].mss, 1440);  // RFC 9293, 3.7.1: the MTU less 60
 }
 
 TEST_F(ReceiverTest, AcknowledgesTwoSegmentsAtOnceAndOneLater) {
