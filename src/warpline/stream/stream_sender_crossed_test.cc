@@ -11,10 +11,8 @@
 namespace warpline::stream {
 namespace {
 
-using testing::frames_of;
 using testing::kOurMac;
 using testing::kPeer;
-using testing::kPeerMac;
 using testing::kPort;
 using testing::kSource;
 using testing::milliseconds;

@@ -8,7 +8,6 @@ namespace warpline::stream {
 namespace {
 
 using testing::milliseconds;
-using testing::sender_settings;
 using testing::SenderFixture;
 using testing::SenderTest;
 using testing::SentFrame;

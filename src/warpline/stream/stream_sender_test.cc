@@ -12,14 +12,11 @@
 namespace warpline::stream {
 namespace {
 
-using testing::frames_of;
 using testing::kOurMac;
-using testing::kPeer;
 using testing::kPort;
 using testing::kSource;
 using testing::milliseconds;
 using testing::pattern_at;
-using testing::PatternSource;
 using testing::PeerOfSender;
 using testing::sender_settings;
 using testing::SenderTest;
