@@ -59,23 +59,6 @@ TEST_P(SenderTest, TimesOutByTheRoundTripsThatItMeasured) {
   EXPECT_EQ(sender_.counters().retransmitted.get(), again + 1);
 }
 
-/// RFC 9293, 3.8.6.1 (SHLD-29, SHLD-30).
-TEST_P(SenderTest, AsksAClosedWindowAfterATimeoutThenEverMoreRarely) {
-  const ConnectionId id = open();
-  peer_.header().tcp.window = 0;
-  peer_.acknowledge(0, now_);
-  sender_.offer(id, 100);
-  EXPECT_TRUE(frames().empty());
-  // The round trip is 1 ms, so the smallest timeout is the first; none is larger than the largest.
-  for (const std::int64_t wait_ms : {200, 400, 800, 1600, 3200, 6400, 12'800, 25'600, 51'200, 60'000, 60'000}) {
-    wait(milliseconds(wait_ms - 15));
-    EXPECT_TRUE(frames().empty()) << wait_ms;
-    wait(milliseconds(16));
-    EXPECT_EQ(frames().size(), 1U) << wait_ms;
-    peer_.acknowledge(0, now_);
-  }
-}
-
 TEST_P(SenderTest, GivesUpOnAPeerThatDoesNotAnswer) {
   connect();
   std::uint32_t syns = 0;
