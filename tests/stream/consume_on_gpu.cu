@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "consume_on_gpu.h"
-#include "warpline/base/device/alias_fence.h"
+#include "warpline/base/device/shared_words.h"
 #include "warpline/stream/lanes/stream_reader.h"
 
 namespace warpline::gpu_lane_test {
