@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "consume_on_gpu.h"
+#include "warpline/base/device/shared_words.h"
 #include "warpline/stream/lanes/stream_reader.h"
 
 namespace warpline::gpu_lane_test {
@@ -48,6 +49,30 @@ __global__ void compare_some(const std::uint8_t* bytes, std::uint64_t begin, std
   compare(bytes, begin, count, counts);
 }
 
+__global__ void pass_by_alias(std::uint8_t* ring, std::uint64_t ring_bytes, std::uint64_t rounds, AliasRounds* words,
+                              ConsumedCounts* counts) {
+  const bool writes = blockIdx.x == 0;
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    // The mappings change their parts each round.
+    std::uint8_t* const bytes = ring + ((round % 2 == 0) == writes ? ring_bytes : 0);
+    if (threadIdx.x == 0) {
+      while (load_acquire(writes ? &words->read : &words->written) != (writes ? round - 1 : round)) {
+      }
+      fence_aliases();
+    }
+    __syncthreads();
+    if (writes) {
+      for (std::uint64_t i = threadIdx.x; i < kAliasBytes; i += blockDim.x) bytes[i] = streamed_byte(round * 977 + i);
+      fence_aliases();
+      __threadfence();
+    } else {
+      compare(bytes, round * 977, kAliasBytes, counts);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) store_release(writes ? &words->written : &words->read, round);
+  }
+}
+
 __global__ void hold_until_stopped(std::uint64_t* stop) {
   while (load_acquire(stop) == 0) {
   }
@@ -57,6 +82,7 @@ __global__ void hold_until_stopped(std::uint64_t* stop) {
 
 const void* hold_kernel() { return reinterpret_cast<const void*>(&hold_until_stopped); }
 const void* consume_kernel() { return reinterpret_cast<const void*>(&consume_until_stopped); }
+const void* alias_kernel() { return reinterpret_cast<const void*>(&pass_by_alias); }
 const void* compare_kernel() { return reinterpret_cast<const void*>(&compare_some); }
 
 }  // namespace warpline::gpu_lane_test

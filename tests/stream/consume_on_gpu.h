@@ -21,6 +21,18 @@ struct ConsumedCounts {
 
 inline constexpr unsigned kConsumerThreads = 128;
 
+/// How many rounds were written and read by the kernel below, in memory of the GPU.
+struct AliasRounds {
+  std::uint64_t written = 0;
+  std::uint64_t read = 0;
+};
+inline constexpr std::uint64_t kAliasBytes = 4096;  ///< of a round
+
+/// Returns the address of the __global__ function (std::uint8_t* ring, std::uint64_t ring_bytes, std::uint64_t rounds,
+/// AliasRounds*, ConsumedCounts*), for two CTAs of kConsumerThreads: one writes the ring's first bytes by one of its
+/// two mappings, the other one, which read them before, reads them by the other mapping, as lanes and StreamReaders do.
+[[nodiscard]] const void* alias_kernel();
+
 /// Returns the address of the __global__ function (StreamBoard, std::uint64_t* stop, ConsumedCounts*), for CTAs of
 /// kConsumerThreads: CTA i reads the connections that have place i, some of what has come at a time, until *stop is not
 /// 0.

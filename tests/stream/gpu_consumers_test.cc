@@ -9,6 +9,7 @@
 #include "gpu_lane_fixture.h"
 #include "warpline/gpu/kernel_launch.h"
 #include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/mirrored_rings.h"
 #include "warpline/stream_port/stream_order.h"
 
 namespace warpline::gpu_lane_test {
@@ -165,6 +166,28 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GpuConsumers,
                                          GpuLaneKind{EngineKind::launch, MemoryKind::device},
                                          GpuLaneKind{EngineKind::persistent, MemoryKind::pinned},
                                          GpuLaneKind{EngineKind::persistent, MemoryKind::device, 256}));
+
+/// CUDA C++ Programming Guide, virtual aliasing support: what a running kernel writes by one mapping shows by another
+/// one behind proxy fences alone.
+TEST(RingsMappedTwice, ShowBytesByEitherMappingWhileTheirWriterStays) {
+  if (!gpu::list_gpus().ok()) GTEST_SKIP() << "no GPU";
+  constexpr std::uint64_t kRounds = 20'000;
+  const auto rings = gpu::MirroredRings::create(0, 1, kRing);
+  ASSERT_TRUE(rings.ok()) << rings.error().message();
+  const auto words = gpu::DeviceBuffer::create(Bytes{sizeof(AliasRounds)});
+  const auto counts = gpu::DeviceBuffer::create(Bytes{sizeof(ConsumedCounts)});
+  ASSERT_TRUE(words.ok() && counts.ok());
+  const gpu::CudaStream stream = *gpu::CudaStream::create();
+  gpu::KernelLaunch launch(alias_kernel(), 2, kConsumerThreads, rings->ring(0), std::uint64_t{kRing}, kRounds,
+                           reinterpret_cast<AliasRounds*>(words->data()),
+                           reinterpret_cast<ConsumedCounts*>(counts->data()));
+  ASSERT_TRUE(launch(stream));
+  ASSERT_TRUE(stream.wait().ok());
+  ConsumedCounts seen;
+  ASSERT_TRUE(gpu::copy_and_wait(&seen, counts->data(), sizeof(seen)));
+  EXPECT_EQ(seen.bytes, kRounds * kAliasBytes);
+  EXPECT_EQ(seen.wrong, 0U);
+}
 
 // Launches of a lane might stand behind a stream that waits (stream_order.h).
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuStreamOrder,

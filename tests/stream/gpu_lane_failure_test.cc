@@ -11,6 +11,9 @@
 
 #include "gpu_lane_fixture.h"
 #include "warpline/gpu/kernel_launch.h"
+#include "warpline/stream/seeded_payload.h"
+#include "warpline/stream_port/payload/gpu_payload_lane.h"
+#include "warpline/stream_port/seeded_comparer.h"
 
 namespace warpline::gpu_lane_test {
 namespace {
@@ -73,6 +76,67 @@ TEST_P(GpuLaneDeathTest, AFaultIsTold) { EXPECT_EXIT(fault(), ::testing::ExitedW
 
 TEST_P(GpuLaneDeathTest, AKernelThatTakesNothingIsGivenUp) {
   EXPECT_EXIT(hang(), ::testing::ExitedWithCode(0), "none was done for 300 ms");
+}
+
+/// Kernels of streams that never begin, since another kernel keeps all places: who stops them waits for their time
+/// alone.
+class GpuStreamKernelsDeathTest : public testing::Test {
+ protected:
+  static constexpr unsigned kThreads = 1024;
+
+  void SetUp() override {
+    if (!gpu::list_gpus().ok()) GTEST_SKIP() << "no GPU";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+  }
+  /// Memory first: beside a kernel that stays CUDA makes none.
+  void prepare() {
+    if (!gpu::use_gpu(0).ok()) std::_Exit(2);
+    stop_.emplace(*gpu::PinnedBuffer::create(Bytes{sizeof(std::uint64_t)}));
+    frame_.emplace(*gpu::PinnedBuffer::create(Bytes{2048}));
+    std::memset(stop_->data(), 0, sizeof(std::uint64_t));
+    stream_.emplace(*gpu::CudaStream::create());
+    const auto places = gpu::KernelLaunch(hold_kernel(), 1, kThreads).ctas_per_multiprocessor();
+    ctas_ = *places * static_cast<unsigned>(gpu::find_gpu(0)->multiprocessors);
+  }
+  void hold() {
+    gpu::KernelLaunch hold(hold_kernel(), ctas_, kThreads, reinterpret_cast<std::uint64_t*>(stop_->data()));
+    if (!hold(*stream_)) std::_Exit(2);
+  }
+  void stop_payload() {
+    prepare();
+    const stream::SeededPayload payload(1);
+    auto lane = *stream_port::make_gpu_payload_lane({.connections = 1, .ring_bytes = kRing}, payload, 0,
+                                                    memory::MemoryKind::device);
+    hold();
+    auto* const frame = reinterpret_cast<std::uint8_t*>(frame_->data());
+    const stream::FillOrder fill{.to = frame + 64, .from = lane->ring(0), .checksum = frame, .length = 1000};
+    if (!lane->submit({}, {&fill, 1})) std::_Exit(2);
+    lane->stop();
+    std::_Exit(lane->landed() == 0 && gpu::gpus_abandoned() ? 0 : 1);
+  }
+  void destroy_comparer() {
+    prepare();
+    const stream::SeededPayload payload(1);
+    auto comparer = *stream_port::make_gpu_comparer(0, payload);
+    hold();
+    comparer->submit({});
+    if (comparer->idle()) std::_Exit(1);
+    comparer.reset();
+    std::_Exit(gpu::gpus_abandoned() ? 0 : 1);
+  }
+
+  std::optional<gpu::PinnedBuffer> stop_;
+  std::optional<gpu::PinnedBuffer> frame_;
+  std::optional<gpu::CudaStream> stream_;
+  unsigned ctas_ = 0;
+};
+
+TEST_F(GpuStreamKernelsDeathTest, PayloadThatIsPutNowhereIsGivenUp) {
+  EXPECT_EXIT(stop_payload(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(GpuStreamKernelsDeathTest, AComparisonThatNeverEndsIsGivenUp) {
+  EXPECT_EXIT(destroy_comparer(), ::testing::ExitedWithCode(0), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuLaneDeathTest,

@@ -9,6 +9,10 @@
 #include <vector>
 
 #include "gpu_lane_fixture.h"
+#include "warpline/gpu/gpu_place.h"
+#include "warpline/stream/seeded_payload.h"
+#include "warpline/stream_port/payload/gpu_payload_lane.h"
+#include "warpline/stream_port/seeded_comparer.h"
 
 namespace warpline::gpu_lane_test {
 namespace {
@@ -74,6 +78,39 @@ TEST(GpuLane, IsNotMadeOfWhatDoesNotGoTogetherNorWithoutAGpu) {
   const auto lane = stream_port::make_gpu_stream_lane(shape, {});
   ASSERT_FALSE(lane.ok());
   EXPECT_EQ(lane.error().kind, ErrorKind::environment);
+}
+
+/// CUDA C++ Programming Guide, technical specifications: 128 resident grids from compute capability 7.0 on. One more
+/// kernel would wait for one that stays.
+TEST(GpuLane, ClaimsPlaceForItsKernelBeforeItStarts) {
+  if (!gpu::list_gpus().ok()) GTEST_SKIP() << "no GPU";
+  constexpr std::size_t kGrids = 128;
+  stream::ReceiverSettings settings = gpu_lane_settings();
+  settings.connections = 1;
+  const stream::LaneShape shape = stream::lane_shape(settings, 64, 4);
+  const stream::SeededPayload payload(1);
+  const stream::PayloadShape rings{.connections = 1, .ring_bytes = kRing};
+  std::vector<std::unique_ptr<stream::SegmentLane>> lanes;
+  std::optional<Error> refused;
+  while (!refused && lanes.size() <= kGrids) {
+    auto lane = stream_port::make_gpu_stream_lane(shape, {.rings = MemoryKind::pinned});
+    if (lane.ok()) {
+      lanes.push_back(std::move(lane).value());
+    } else {
+      refused = lane.error();
+    }
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->kind, ErrorKind::environment) << refused->message();
+  // A slice of a GPU may have place for fewer.
+  if (gpu::find_gpu(0)->multiprocessors >= static_cast<int>(kGrids)) {
+    EXPECT_EQ(lanes.size(), kGrids);
+  }
+  EXPECT_FALSE(stream_port::make_gpu_comparer(0, payload).ok());
+  EXPECT_FALSE(stream_port::make_gpu_payload_lane(rings, payload, 0, MemoryKind::device).ok());
+  lanes.clear();
+  EXPECT_TRUE(stream_port::make_gpu_comparer(0, payload).ok());
+  EXPECT_TRUE(stream_port::make_gpu_payload_lane(rings, payload, 0, MemoryKind::device).ok());
 }
 
 }  // namespace

@@ -8,6 +8,12 @@ namespace warpline::stream {
 
 using sim::chance;
 
+bool may_outlast_cookies(const StreamScenario& scenario) {
+  // A burst of losses lasts a number of frames, and retransmissions become rare: nine in a row take more than 128 s.
+  const bool bursts = scenario.wire.burst_begin > 0;
+  return scenario.wire.loss >= 0.2 || bursts || scenario.congestion == CongestionKind::fixed;
+}
+
 StreamScenario draw_stream_scenario(std::uint64_t seed) {
   Random random(seed);
   StreamScenario scenario;
@@ -41,8 +47,7 @@ StreamScenario draw_stream_scenario(std::uint64_t seed) {
   scenario.ring = one_of(std::uint64_t{64 << 10}, std::uint64_t{256 << 10}, std::uint64_t{1 << 20});
   scenario.half_open = one_of(1U, 64U);
   scenario.congestion = one_of(CongestionKind::cubic, CongestionKind::cubic, CongestionKind::fixed);
-  // Where much is lost, no segment may come in the 128 s that a cookie is good for: then the connection is reset.
-  if (wire.loss >= 0.2 || scenario.congestion == CongestionKind::fixed) scenario.half_open = 64;
+  if (may_outlast_cookies(scenario)) scenario.half_open = 64;
   scenario.nagle = chance(random, 0.2);
   scenario.wraps = chance(random, 0.3);
   if (chance(random, 0.1)) scenario.breaker = one_of(Breaker::sender, Breaker::receiver);

@@ -70,7 +70,10 @@ struct StreamOutcome {
   std::uint64_t lane_acknowledgements = 0;  ///< that the receiver's lane wrote
 };
 
-/// Draws a scenario of everything.
+/// Returns whether no segment may arrive in the 128 s that a cookie is good for: a connection opened by one is then
+/// reset, as it must be, and its bytes are lost.
+[[nodiscard]] bool may_outlast_cookies(const StreamScenario& scenario);
+/// Draws a scenario of everything, without cookies where they are outlasted.
 [[nodiscard]] StreamScenario draw_stream_scenario(std::uint64_t seed);
 /// One line.
 [[nodiscard]] std::string describe(const StreamScenario& scenario);

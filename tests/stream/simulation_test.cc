@@ -24,7 +24,6 @@ TEST_P(StreamCells, ArriveByteByByte) {
         // Each by the receiver alone, by a lane of bursts, and by one of queues.
         cell.lane = repetition != 0;
         cell.lane_queues = repetition == 2;
-        if (loss >= 0.2) cell.half_open = 64;  // no segment may come in the 128 s that a cookie is good for
         cell.bytes = std::max<std::uint64_t>(cell.bytes, 20'000);
         cell.wire = {.loss = loss,
                      .burst_begin = fault == Fault::bursts ? 0.01 : 0,
@@ -35,6 +34,7 @@ TEST_P(StreamCells, ArriveByteByByte) {
                      .lateness = round_trip_ms * 250'000LL + 100'000,
                      .bytes_per_second = cell.wire.bytes_per_second,
                      .queue = cell.wire.queue};
+        if (may_outlast_cookies(cell)) cell.half_open = 64;
         const StreamOutcome outcome = run(cell);
         ASSERT_TRUE(outcome.failures.empty()) << describe(cell) << outcome.failures.front();
       }
@@ -95,6 +95,14 @@ INSTANTIATE_TEST_SUITE_P(Seeds, StreamSilence,
                          testing::Values(Silence{"BehindTheSyn", 3206, 3206}, Silence{"BehindTheFin", 6204, 6204},
                                          Silence{"BehindTheFinThatTheSenderAborts", 8157, 3033}),
                          [](const auto& seed) { return std::string(seed.param.name); });
+
+/// A burst of losses begins right behind the answer of a cookie and lasts 19 minutes.
+TEST(StreamSimulation, DrawsNoCookiesWhereSilenceOutlastsThem) {
+  const StreamScenario scenario = draw_stream_scenario(39838);
+  EXPECT_EQ(scenario.half_open, 64U);
+  const StreamOutcome outcome = run(scenario);
+  EXPECT_TRUE(outcome.failures.empty()) << describe(scenario) << outcome.failures.front();
+}
 
 TEST(StreamSimulation, FillsALongPathWithoutLoss) {
   StreamScenario scenario;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // warpline_stream_sim --seeds A..B: scenarios of everything, and which of them fail; --queues A..B: the same with every
 // receiver's frames taken out of queues; --seed N, --queued N: one, told of. --places A..B, --place N: many connections
-// at the few places of a receiver, in all paths.
+// at the few places of a receiver, in all paths. --senders A..B, --sender N: the same for a sender.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "places/places_run.h"
+#include "places/sender_run.h"
 #include "simulation.h"
 
 namespace warpline::stream {
@@ -23,7 +24,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-enum class Kind : std::uint8_t { wires, queues, places };
+enum class Kind : std::uint8_t { wires, queues, places, senders };
 
 bool run_all_paths(std::uint64_t seed, bool tell) {
   bool right = true;
@@ -40,7 +41,19 @@ bool run_all_paths(std::uint64_t seed, bool tell) {
   return right;
 }
 
+bool run_one_sender(std::uint64_t seed, bool tell) {
+  const SenderOutcome outcome = run_sender(seed);
+  if (tell || !outcome.failure.empty()) {
+    fmt::print("seed {}: {} connections, {} finished, {} bytes, {} segments again\n", seed, outcome.started,
+               outcome.finished, outcome.bytes, outcome.retransmitted);
+  }
+  if (!outcome.failure.empty()) fmt::print("  FAILED {}\n", outcome.failure);
+  std::fflush(stdout);
+  return outcome.failure.empty();
+}
+
 bool run_one(std::uint64_t seed, Kind kind, bool tell) {
+  if (kind == Kind::senders) return run_one_sender(seed, tell);
   if (kind == Kind::places) return run_all_paths(seed, tell);
   StreamScenario scenario = draw_stream_scenario(seed);
   if (kind == Kind::queues) scenario.lane = scenario.lane_queues = true;
@@ -62,10 +75,11 @@ int main(int count, char** words) {
   Kind kind = Kind::wires;
   if (what.starts_with("--queue")) kind = Kind::queues;
   if (what.starts_with("--place")) kind = Kind::places;
-  if (what == "--seed" || what == "--queued" || what == "--place") {
+  if (what.starts_with("--sender")) kind = Kind::senders;
+  if (what == "--seed" || what == "--queued" || what == "--place" || what == "--sender") {
     if (const auto seed = number(range)) return run_one(*seed, kind, true) ? 0 : kVerification;
   }
-  if (what == "--seeds" || what == "--queues" || what == "--places") {
+  if (what == "--seeds" || what == "--queues" || what == "--places" || what == "--senders") {
     const std::size_t dots = range.find("..");
     const auto first = number(range.substr(0, dots));
     const auto last = dots == std::string_view::npos ? std::nullopt : number(range.substr(dots + 2));
@@ -78,7 +92,7 @@ int main(int count, char** words) {
   }
   fmt::print(stderr,
              "usage: warpline_stream_sim --seed N | --seeds A..B | --queued N | --queues A..B | --place N | "
-             "--places A..B\n");
+             "--places A..B | --sender N | --senders A..B\n");
   return kUsage;
 }
 

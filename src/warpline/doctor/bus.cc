@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "warpline/base/first_line.h"
+#include "warpline/base/files/read_file.h"
 #include "warpline/gpu/pci_link.h"
 #include "warpline/machine/pci_devices.h"
 #include "warpline/runtime/port_spec.h"

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "warpline/base/first_line.h"
+#include "warpline/base/files/read_file.h"
 #include "warpline/machine/cgroups.h"
 #include "warpline/machine/hugepages.h"
 #include "warpline/machine/privileges.h"

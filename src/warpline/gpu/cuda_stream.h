@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -31,12 +32,12 @@ class CudaStream {
   [[nodiscard]] State query() const;
   /// A kernel of ours that takes longer hangs.
   static constexpr Nanos kTimeout{30'000'000'000};
+  /// For kernels that are the program's own: they take as long as they need.
+  static constexpr Nanos kNoTimeout{std::numeric_limits<std::int64_t>::max()};
 
   /// Waits until idle, at most for `timeout`, then abandons the GPUs. The environment error of whatever failed, here or
-  /// earlier on this GPU.
-  [[nodiscard]] Result<void> wait(Nanos timeout = kTimeout) const { return wait_for(stream_.get(), timeout); }
-  /// The same for a cudaStream_t that somebody else owns; null: the default stream.
-  [[nodiscard]] static Result<void> wait_for(CUstream_st* stream, Nanos timeout = kTimeout);
+  /// earlier on this GPU, or that the GPUs were abandoned meanwhile.
+  [[nodiscard]] Result<void> wait(Nanos timeout = kTimeout) const;
   /// Why query() said failed; nothing when it did not.
   [[nodiscard]] std::optional<Error> failure() const;
 
@@ -96,8 +97,10 @@ class CudaEvent {
   std::unique_ptr<CUevent_st, Destroy> event_;
 };
 
-/// Copies from any host memory into that of a GPU, or back, and waits for it, as cudaMemcpy does on the default stream.
-/// False when CUDA refuses.
+/// Copies from any host memory into that of a GPU, or back, by cudaMemcpy: waits also for what the program has queued
+/// on streams that wait for the default one, without a limit. For set-up. False when CUDA refuses.
 [[nodiscard]] bool copy_and_wait(void* to, const void* from, std::size_t bytes);
+/// Fills GPU memory with zeros, and waits for that alone, not for other streams.
+[[nodiscard]] Result<void> clear_and_wait(void* memory, std::size_t bytes);
 
 }  // namespace warpline::gpu

@@ -45,12 +45,16 @@ CudaStream::State CudaStream::query() const {
   return code == cudaSuccess ? State::idle : code == cudaErrorNotReady ? State::busy : State::failed;
 }
 
-Result<void> CudaStream::wait_for(CUstream_st* stream, Nanos timeout) {
+Result<void> CudaStream::wait(Nanos timeout) const {
   for (const std::uint64_t begin = ticks_now();; std::this_thread::yield()) {
-    const cudaError_t code = cudaStreamQuery(stream);
+    const cudaError_t code = cudaStreamQuery(stream_.get());
     if (code == cudaSuccess) return {};
     if (code != cudaErrorNotReady) return cuda_error("work on the GPU", code);
-    if (!gpus_abandoned() && ticks_now() - begin < nanos_to_ticks(timeout)) continue;
+    if (gpus_abandoned()) {
+      return environment_error("work on the GPU", "the GPU was given up: earlier work on it hangs",
+                               "run `warpline doctor`");
+    }
+    if (timeout == kNoTimeout || ticks_now() - begin < nanos_to_ticks(timeout)) continue;
     abandon_gpus();
     return environment_error("work on the GPU", fmt::format("it was not done within {} ms", timeout.value / 1'000'000),
                              "run `warpline doctor`; other programs may keep the GPU busy");
@@ -115,6 +119,14 @@ void CudaEvent::Destroy::operator()(CUevent_st* event) const {
 
 bool copy_and_wait(void* to, const void* from, std::size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess;
+}
+
+Result<void> clear_and_wait(void* memory, std::size_t bytes) {
+  WARPLINE_TRY(const CudaStream stream, CudaStream::create());
+  if (const cudaError_t code = cudaMemsetAsync(memory, 0, bytes, stream.get()); code != cudaSuccess) {
+    return cuda_error(fmt::format("{} bytes of zeros", bytes), code);
+  }
+  return stream.wait();
 }
 
 void CudaStream::Destroy::operator()(CUstream_st* stream) const {

@@ -6,9 +6,7 @@ namespace warpline::gpu {
 
 Result<CudaStream> CudaStream::create() { return built_without_cuda("a CUDA stream"); }
 CudaStream::State CudaStream::query() const { return State::failed; }
-Result<void> CudaStream::wait_for(CUstream_st* /*stream*/, Nanos /*timeout*/) {
-  return built_without_cuda("work on the GPU");
-}
+Result<void> CudaStream::wait(Nanos /*timeout*/) const { return built_without_cuda("work on the GPU"); }
 std::optional<Error> CudaStream::failure() const { return built_without_cuda("work on the GPU"); }
 Result<void> CudaStream::copy(void*, const void*, std::size_t) const { return built_without_cuda("work on the GPU"); }
 bool CudaStream::queue_copy(void*, const void*, std::size_t) const { return false; }
@@ -21,6 +19,7 @@ bool CudaEvent::hold_back(const CudaStream&) const { return false; }
 CudaStream::State CudaEvent::query() const { return CudaStream::State::failed; }
 void CudaEvent::Destroy::operator()(CUevent_st*) const {}
 bool copy_and_wait(void*, const void*, std::size_t) { return false; }
+Result<void> clear_and_wait(void*, std::size_t) { return built_without_cuda("zeros in GPU memory"); }
 void CudaStream::Destroy::operator()(CUstream_st*) const {}
 
 }  // namespace warpline::gpu

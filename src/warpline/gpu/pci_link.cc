@@ -7,7 +7,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "warpline/base/first_line.h"
+#include "warpline/base/files/read_file.h"
 
 namespace warpline::gpu {
 namespace {

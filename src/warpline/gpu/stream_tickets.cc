@@ -15,7 +15,7 @@ Result<std::unique_ptr<StreamTickets>> StreamTickets::create() {
 }
 
 StreamTickets::~StreamTickets() {
-  if (!gpus_abandoned()) (void)stream_.wait();
+  if (!gpus_abandoned()) (void)stream_.wait(CudaStream::kNoTimeout);
 }
 
 bool StreamTickets::wait_for(CUstream_st* stream) {

@@ -18,7 +18,8 @@ namespace warpline::gpu {
 
 /// When memory that others' streams read may be used again: whoever is done with it says which stream read it, draws a
 /// ticket, and the ticket is done once the GPU has passed all that such streams had been given until then. Any threads,
-/// one at a time by a lock; is_done() takes none. Its destruction waits until the GPU has passed all that.
+/// one at a time by a lock; is_done() takes none. Its destruction waits until the GPU has passed all that, however long
+/// it takes: that work is not ours. Only where the GPUs are abandoned it does not.
 class StreamTickets {
  public:
   /// A ticket that is never done.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/stream_tickets.h"
@@ -50,6 +51,23 @@ TEST_F(StreamTicketsTest, WaitForWhatAStreamHadBeenGiven) {
   for (int i = 0; i < 10'000; ++i) ASSERT_FALSE(tickets_->is_done(behind));
   std::atomic_ref(*gate()).store(1, std::memory_order_release);
   await(behind);
+}
+
+/// What a stream of the program was given takes as long as it needs: nothing is given up for it.
+TEST_F(StreamTicketsTest, WaitAtTheirEndForWhatStreamsWereGiven) {
+  const CudaStream stream = *CudaStream::create();
+  ASSERT_TRUE(CudaStream::queue_wait(stream.get(), gate(), 1));
+  ASSERT_TRUE(tickets_->wait_for(stream.get()));
+  std::atomic<bool> ended = false;
+  std::thread end([&] {
+    tickets_.reset();
+    ended.store(true);
+  });
+  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(stream.query(), CudaStream::State::busy);
+  EXPECT_FALSE(ended.load());
+  std::atomic_ref(*gate()).store(1, std::memory_order_release);
+  end.join();
+  EXPECT_FALSE(gpus_abandoned());
 }
 
 }  // namespace

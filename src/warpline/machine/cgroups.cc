@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "warpline/base/first_line.h"
+#include "warpline/base/files/read_file.h"
 
 namespace warpline::machine {
 namespace {

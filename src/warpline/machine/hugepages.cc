@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "warpline/base/first_line.h"
+#include "warpline/base/files/read_file.h"
 #include "warpline/machine/cgroups.h"
 #include "warpline/machine/topology.h"
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "warpline/base/first_line.h"
+#include "warpline/base/files/read_file.h"
 
 namespace warpline::machine {
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "warpline/base/first_line.h"
+#include "warpline/base/files/read_file.h"
 
 namespace warpline::machine {
 namespace {

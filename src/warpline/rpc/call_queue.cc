@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 
 namespace warpline::rpc {
 namespace {

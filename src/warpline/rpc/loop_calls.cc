@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 #include "warpline/message/endpoint.h"
 
 namespace warpline::rpc {

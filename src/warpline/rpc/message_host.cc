@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 #include "warpline/rpc/call_queue.h"
 #include "warpline/rpc/outstanding_calls.h"
 #include "warpline/transport/loop_descriptor.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 #include "warpline/service/app.h"
 
 namespace warpline::service {

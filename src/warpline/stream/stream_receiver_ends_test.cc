@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <limits>
 #include <vector>
 
 #include "warpline/stream/stream_receiver_fixture_testing.h"
@@ -12,24 +11,19 @@ namespace warpline::stream {
 namespace {
 
 using testing::consume;
-using testing::milliseconds;
+using testing::kNoDeadline;
 using testing::Peer;
-using testing::receiver_with;
 using testing::ReceiverTest;
-using testing::replies_of;
 using testing::Reply;
 using testing::small_settings;
-
-constexpr Nanos kNoDeadline{std::numeric_limits<std::int64_t>::max()};
 
 class ReceiverEnds : public ReceiverTest {
  protected:
   /// A connection sends bytes and a reset in one burst, and the application closes it.
   void reset_behind_bytes() {
-    Peer peer(receiver_, 40000, 7);
-    const ConnectionId id = open(peer);
-    peer.send(0, 100, now_);
-    peer.send_raw(peer.sequence(100), packet::kTcpRst, {}, now_);
+    const ConnectionId id = open();
+    peer_.send(0, 100, now_);
+    peer_.send_raw(peer_.sequence(100), packet::kTcpRst, {}, now_);
     receiver_.end_burst(now_);
     const auto event = receiver_.poll();
     ASSERT_TRUE(event);
@@ -45,7 +39,7 @@ class ReceiverEnds : public ReceiverTest {
     for (; receiver_.next_deadline() != kNoDeadline && times < 1000; ++times) {
       now_ = std::max(Nanos{now_.value + 1'000'000}, receiver_.next_deadline());
       receiver_.advance(now_);
-      (void)replies_of(receiver_, now_);
+      (void)take_replies();
     }
     return times;
   }
@@ -74,7 +68,7 @@ TEST_F(ReceiverEnds, LeaveNoTimerToAConnectionThatEndsInOrder) {
   next.send(0, 10, now_, packet::kTcpAck | packet::kTcpFin);
   receiver_.end_burst(now_);
   receiver_.close(id, now_);
-  (void)replies_of(receiver_, now_);
+  (void)take_replies();
   ++next.acknowledgement;
   next.send(11, 0, now_);
   receiver_.end_burst(now_);
@@ -83,12 +77,10 @@ TEST_F(ReceiverEnds, LeaveNoTimerToAConnectionThatEndsInOrder) {
 }
 
 TEST_F(ReceiverEnds, LeaveNoTimerBehindBytesAndAnAbortInOneTurn) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.send(0, 100, now_);
+  const ConnectionId id = open();
+  peer_.send(0, 100, now_);
   receiver_.abort(id, now_);
-  receiver_.end_burst(now_);
-  EXPECT_EQ(replies_of(receiver_, now_).size(), 1U);
+  EXPECT_EQ(finish_burst().size(), 1U);
   EXPECT_EQ(receiver_.next_deadline(), kNoDeadline);
 }
 
@@ -96,7 +88,7 @@ TEST_F(ReceiverEnds, ResetEachPeerHoweverManyAreAbortedAtOnce) {
   ReceiverSettings settings = small_settings();
   settings.connections = settings.half_open = 600;
   settings.discards = true;
-  receiver_ = receiver_with(settings);
+  use(settings);
   std::vector<ConnectionId> opened;
   std::deque<Peer> peers;
   for (std::uint16_t i = 0; i < settings.connections; ++i) {
@@ -108,7 +100,7 @@ TEST_F(ReceiverEnds, ResetEachPeerHoweverManyAreAbortedAtOnce) {
   (void)receiver_.poll();
   for (const ConnectionId id : opened) receiver_.abort(id, now_);
   std::size_t resets = 0;
-  for (const Reply& reply : replies_of(receiver_, now_)) {
+  for (const Reply& reply : take_replies()) {
     const std::uint16_t port = reply.tcp().destination_port;
     if (port < 20'000 || !reply.has(packet::kTcpRst)) continue;
     EXPECT_EQ(reply.tcp().sequence, peers[port - 20'000U].acknowledgement);

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "warpline/stream/stream_receiver_testing.h"
 
@@ -29,18 +31,31 @@ inline std::uint64_t window_of(const Reply& reply, std::uint8_t scale) {
   return std::uint64_t{reply.tcp().window} << scale;
 }
 
-/// A receiver of small_settings(), and its time.
+/// When nothing is due.
+inline constexpr Nanos kNoDeadline{std::numeric_limits<std::int64_t>::max()};
+
+/// A receiver of small_settings(), its time, and a peer of it.
 class ReceiverTest : public ::testing::Test {
  protected:
+  void use(const ReceiverSettings& settings) { receiver_ = receiver_with(settings); }
   ConnectionId open(Peer& peer) {
     EXPECT_TRUE(peer.open(now_));
     const auto event = receiver_.poll();
     EXPECT_TRUE(event);
     return event ? event->connection : ConnectionId{};
   }
+  ConnectionId open() { return open(peer_); }
+  /// Returns all that it wants to send now.
+  std::vector<Reply> take_replies() { return replies_of(receiver_, now_); }
+  /// The same at the end of a burst.
+  std::vector<Reply> finish_burst() {
+    receiver_.end_burst(now_);
+    return take_replies();
+  }
 
   Nanos now_ = milliseconds(1);
   StreamReceiver receiver_ = receiver_with(small_settings());
+  Peer peer_{receiver_, 40000, 7};
 };
 
 }  // namespace warpline::stream::testing

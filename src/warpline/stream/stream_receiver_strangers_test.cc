@@ -26,22 +26,21 @@ using testing::Reply;
 using testing::small_settings;
 
 TEST_F(ReceiverTest, BelievesExactResetsOnly) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.send(0, 10, now_);
+  const ConnectionId id = open();
+  peer_.send(0, 10, now_);
   receiver_.end_burst(now_);
   static_cast<void>(receiver_.poll());
-  peer.send_raw(peer.sequence(11), packet::kTcpRst, {}, now_);  // in the window: challenged
-  std::vector<Reply> replies = replies_of(receiver_, now_);
+  peer_.send_raw(peer_.sequence(11), packet::kTcpRst, {}, now_);  // in the window: challenged
+  std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
-  peer.send_raw(peer.sequence(11), packet::kTcpRst, {}, now_);  // too soon after the other
-  peer.send_raw(peer.sequence(0x7000'0000), packet::kTcpRst, {}, now_);
-  peer.send_raw(peer.sequence(9), packet::kTcpRst, {}, now_);
-  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  peer_.send_raw(peer_.sequence(11), packet::kTcpRst, {}, now_);  // too soon after the other
+  peer_.send_raw(peer_.sequence(0x7000'0000), packet::kTcpRst, {}, now_);
+  peer_.send_raw(peer_.sequence(9), packet::kTcpRst, {}, now_);
+  EXPECT_TRUE(take_replies().empty());
   EXPECT_EQ(receiver_.counters().get(Disposition::blind_reset), 4U);
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
-  peer.send_raw(peer.sequence(10), packet::kTcpRst, {}, now_);
+  peer_.send_raw(peer_.sequence(10), packet::kTcpRst, {}, now_);
   const auto event = receiver_.poll();
   ASSERT_TRUE(event);
   EXPECT_EQ(event->state, ConnectionState::reset);
@@ -51,10 +50,9 @@ TEST_F(ReceiverTest, BelievesExactResetsOnly) {
 }
 
 TEST_F(ReceiverTest, ChallengesASynInsideAConnection) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.send_raw(peer.sequence(5), packet::kTcpSyn, {}, now_);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  const ConnectionId id = open();
+  peer_.send_raw(peer_.sequence(5), packet::kTcpSyn, {}, now_);
+  const std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
@@ -70,25 +68,25 @@ TEST_F(ReceiverTest, ChallengesForgedSegmentsWhileOpening) {
       for (const std::uint8_t flags : kFlags) {
         ReceiverSettings settings = small_settings();
         settings.address = *parse_ip(ours);
-        receiver_ = receiver_with(settings);
+        use(settings);
         Peer peer(receiver_, 40000, initial);
         peer.header().destination = settings.address;
         peer.header().source = *parse_ip(theirs);
         peer.send_syn(now_);
-        const std::vector<Reply> first = replies_of(receiver_, now_);
+        const std::vector<Reply> first = take_replies();
         ASSERT_EQ(first.size(), 1U);
         peer.acknowledgement = first[0].tcp().sequence + 1;
         peer.echo = first[0].timestamp;
         for (const std::uint32_t offset : kOutside) {
           now_.value += 200'000'000;
           peer.send_raw(peer.sequence(offset), flags, {}, now_);
-          const std::vector<Reply> replies = replies_of(receiver_, now_);
+          const std::vector<Reply> replies = take_replies();
           ASSERT_EQ(replies.size(), 1U) << initial << ' ' << offset;
           EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
           EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
           EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
           peer.send_raw(peer.sequence(offset), flags, {}, now_);
-          EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "too soon after the other (RFC 5961, 7)";
+          EXPECT_TRUE(take_replies().empty()) << "too soon after the other (RFC 5961, 7)";
         }
         peer.send(0, 100, now_);
         const auto event = receiver_.poll();
@@ -102,17 +100,17 @@ TEST_F(ReceiverTest, ChallengesForgedSegmentsWhileOpening) {
 TEST_F(ReceiverTest, ForgetsAHandshakeByAnExactResetOnly) {
   Peer peer(receiver_, 40000, 0xffff'fff0);
   peer.send_syn(now_);
-  const std::vector<Reply> first = replies_of(receiver_, now_);
+  const std::vector<Reply> first = take_replies();
   ASSERT_EQ(first.size(), 1U);
   for (const std::uint32_t offset : {0xffff'ffffU, 65'535U, 0x8000'0000U}) {  // RFC 9293, 3.10.7.4, second: silently
     now_.value += 200'000'000;
     peer.send_raw(peer.sequence(offset), packet::kTcpRst, {}, now_);
-    EXPECT_TRUE(replies_of(receiver_, now_).empty() || offset == 65'535) << offset;
+    EXPECT_TRUE(take_replies().empty() || offset == 65'535) << offset;
     EXPECT_EQ(receiver_.connections(), 1U);
   }
   now_.value += 200'000'000;
   peer.send_raw(peer.sequence(1), packet::kTcpRst, {}, now_);  // in the window: challenged
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  const std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
   EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
@@ -124,21 +122,20 @@ TEST_F(ReceiverTest, ForgetsAHandshakeByAnExactResetOnly) {
 TEST_F(ReceiverTest, ResetsStrangersSoOftenOnly) {
   ReceiverSettings settings = small_settings();
   settings.resets_per_second = 3;
-  receiver_ = receiver_with(settings);
-  Peer peer(receiver_, 40000, 7);
-  peer.header().tcp.destination_port = 9;
-  for (int i = 0; i < 5; ++i) peer.send_syn(now_);
-  std::vector<Reply> replies = replies_of(receiver_, now_);
+  use(settings);
+  peer_.header().tcp.destination_port = 9;
+  for (int i = 0; i < 5; ++i) peer_.send_syn(now_);
+  std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 3U);
   EXPECT_TRUE(replies[0].has(packet::kTcpRst | packet::kTcpAck));
   EXPECT_EQ(replies[0].tcp().acknowledgement, 8U);
   EXPECT_EQ(receiver_.counters().get(Disposition::no_listener), 5U);
   EXPECT_EQ(receiver_.counters().refused_replies.get(), 2U);
   now_ = milliseconds(1002);
-  peer.header().tcp.destination_port = kPort;
-  peer.acknowledgement = 77;
-  peer.send(0, 10, now_);
-  replies = replies_of(receiver_, now_);
+  peer_.header().tcp.destination_port = kPort;
+  peer_.acknowledgement = 77;
+  peer_.send(0, 10, now_);
+  replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].tcp().flags, packet::kTcpRst);
   EXPECT_EQ(replies[0].tcp().sequence, 77U);
@@ -146,13 +143,12 @@ TEST_F(ReceiverTest, ResetsStrangersSoOftenOnly) {
 }
 
 TEST_F(ReceiverTest, ForgetsHalfOpenConnections) {
-  Peer peer(receiver_, 40000, 7);
-  peer.send_syn(now_);
-  std::size_t syns = replies_of(receiver_, now_).size();
+  peer_.send_syn(now_);
+  std::size_t syns = take_replies().size();
   for (int second = 1; second < 300; ++second) {
     now_ = milliseconds(1000 * second);
     receiver_.advance(now_);
-    syns += replies_of(receiver_, now_).size();
+    syns += take_replies().size();
     if (second == 180) {
       EXPECT_EQ(receiver_.connections(), 1U) << "a SYN has three minutes (RFC 9293, MUST-23)";
     }
@@ -162,10 +158,9 @@ TEST_F(ReceiverTest, ForgetsHalfOpenConnections) {
 }
 
 TEST_F(ReceiverTest, AnswersWhereTheLatestSynCameFrom) {
-  Peer peer(receiver_, 40000, 7);
   const auto answered_to = [&](std::uint8_t station) {
-    peer.header().source_mac.bytes[5] = station;
-    peer.send_syn(now_);
+    peer_.header().source_mac.bytes[5] = station;
+    peer_.send_syn(now_);
     std::uint8_t reply[StreamReceiver::kReplyBytes];
     EXPECT_NE(receiver_.next_reply(reply, now_), 0U);
     return reply[5];
@@ -177,12 +172,11 @@ TEST_F(ReceiverTest, AnswersWhereTheLatestSynCameFrom) {
 TEST_F(ReceiverTest, ResetsNothingThatAnotherBehindItsAddressKnows) {
   ReceiverSettings settings = small_settings();
   settings.known = std::make_shared<KnownConnections>();
-  receiver_ = receiver_with(settings);
+  use(settings);
   StreamReceiver other = receiver_with(settings);
-  Peer peer(receiver_, 40000, 7);
   Peer astray(other, 40000, 7);
   const auto answers = [&] {
-    astray.acknowledgement = peer.acknowledgement;
+    astray.acknowledgement = peer_.acknowledgement;
     astray.send(0, 100, now_);
     other.end_burst(now_);
     return replies_of(other, now_);
@@ -190,11 +184,11 @@ TEST_F(ReceiverTest, ResetsNothingThatAnotherBehindItsAddressKnows) {
   const std::vector<Reply> before = answers();
   ASSERT_EQ(before.size(), 1U);
   EXPECT_TRUE(before[0].has(packet::kTcpRst));
-  const ConnectionId id = open(peer);
+  const ConnectionId id = open();
   EXPECT_TRUE(answers().empty());
-  peer.send(0, 100, now_);
+  peer_.send(0, 100, now_);
   EXPECT_EQ(consume(receiver_, id), 100U);
-  peer.send_raw(peer.sequence(100), packet::kTcpRst, {}, now_);
+  peer_.send_raw(peer_.sequence(100), packet::kTcpRst, {}, now_);
   EXPECT_EQ(answers().size(), 1U) << "it is nobody's any more";
   EXPECT_EQ(other.counters().get(Disposition::no_connection), 3U);
 }
@@ -211,7 +205,7 @@ class NeighboursTest : public ReceiverTest {
   /// The peer's SYN comes to receiver_, which answers it.
   void begin() {
     here_.send_syn(now_);
-    const std::vector<Reply> replies = replies_of(receiver_, now_);
+    const std::vector<Reply> replies = take_replies();
     ASSERT_EQ(replies.size(), 1U);
     here_.acknowledgement = there_.acknowledgement = replies[0].tcp().sequence + 1;
     here_.echo = there_.echo = replies[0].timestamp;
@@ -243,7 +237,7 @@ TEST_F(NeighboursTest, FinishAHandshakeThatTheOtherHasBegun) {
   here_.send(0, 100, now_);
   receiver_.end_burst(now_);
   EXPECT_EQ(receiver_.connections(), 0U) << "each has one receiver";
-  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  EXPECT_TRUE(take_replies().empty());
   EXPECT_EQ(receiver_.counters().opened.get(), 0U);
 }
 
@@ -276,7 +270,7 @@ TEST_F(NeighboursTest, GiveUpAHandshakeThatNobodyFinishes) {
   while (receiver_.connections() != 0) {
     now_ = receiver_.next_deadline();
     receiver_.advance(now_);
-    (void)replies_of(receiver_, now_);
+    (void)take_replies();
   }
   there_.send(0, 100, now_);
   other_.end_burst(now_);
@@ -351,7 +345,7 @@ TEST_F(NeighboursTest, SpareNobodyWhoAcknowledgesWhatWasNeverSent) {
   begin();
   here_.acknowledgement += 4;
   here_.send(0, 0, now_);
-  const std::vector<Reply> answers = replies_of(receiver_, now_);
+  const std::vector<Reply> answers = take_replies();
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_TRUE(answers[0].has(packet::kTcpRst));
 }
@@ -362,7 +356,7 @@ TEST_F(ReceiverTest, NumbersOfTheSameEndsGrowWithTime) {
   first.send(0, 0, now_, packet::kTcpAck | packet::kTcpFin);
   receiver_.end_burst(now_);
   receiver_.close(id, now_);
-  ASSERT_FALSE(replies_of(receiver_, now_).empty());
+  ASSERT_FALSE(take_replies().empty());
   ++first.acknowledgement;
   first.send(1, 0, now_);
   ASSERT_EQ(receiver_.connections(), 0U);
@@ -399,8 +393,7 @@ TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
   ASSERT_TRUE(peer.open(now_));
   EXPECT_EQ(receiver_.counters().opened.get(), 2U);
   peer.send(1000, 10, now_);
-  receiver_.end_burst(now_);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  const std::vector<Reply> replies = finish_burst();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].blocks.size(), 1U) << "the cookie forgot that SACK was offered";
   EXPECT_TRUE(replies[0].has_timestamp);
@@ -411,44 +404,43 @@ TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
 TEST_F(ReceiverTest, OpensByTheCookieWhatItRemembersSinceTheSynCameTwice) {
   ReceiverSettings settings = small_settings();
   settings.half_open = 1;
-  receiver_ = receiver_with(settings);
+  use(settings);
   Peer first(receiver_, 39999, 1);
   Peer second(receiver_, 40000, 2);
   first.send_syn(now_);
-  const std::vector<Reply> to_first = replies_of(receiver_, now_);
+  const std::vector<Reply> to_first = take_replies();
   ASSERT_EQ(to_first.size(), 1U);
   second.send_syn(now_);  // answered by a cookie
-  const std::vector<Reply> to_second = replies_of(receiver_, now_);
+  const std::vector<Reply> to_second = take_replies();
   ASSERT_EQ(to_second.size(), 1U);
   first.acknowledgement = to_first[0].tcp().sequence + 1;
   first.send(0, 0, now_);
   second.send_syn(now_);  // remembered, with another number
-  const std::vector<Reply> again = replies_of(receiver_, now_);
+  const std::vector<Reply> again = take_replies();
   ASSERT_EQ(again.size(), 1U);
   ASSERT_NE(again[0].tcp().sequence, to_second[0].tcp().sequence);
   second.acknowledgement = to_second[0].tcp().sequence + 1;
   second.echo = to_second[0].timestamp;
   second.send(10, 10, now_);  // the first segment is late: nothing proves the cookie yet
-  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "no reset";
+  EXPECT_TRUE(take_replies().empty()) << "no reset";
   second.send(0, 10, now_);
   second.send(10, 10, now_);
   receiver_.end_burst(now_);
   EXPECT_EQ(receiver_.counters().opened.get(), 2U);
   EXPECT_EQ(receiver_.connections(), 2U);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  const std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].tcp().acknowledgement, second.sequence(20));
 }
 
 TEST_F(ReceiverTest, AnswersAcknowledgementsOutsideSeldom) {
-  Peer peer(receiver_, 40000, 7);
-  static_cast<void>(open(peer));
+  static_cast<void>(open());
   std::size_t answers = 0;
   for (int i = 0; i < 1000; ++i) {
     now_ = Nanos{now_.value + 1'000'000};
-    peer.send(10 * small_settings().ring_bytes, 0, now_);
+    peer_.send(10 * small_settings().ring_bytes, 0, now_);
     receiver_.end_burst(now_);
-    answers += replies_of(receiver_, now_).size();
+    answers += take_replies().size();
   }
   EXPECT_EQ(answers, 10U);
   EXPECT_EQ(receiver_.counters().get(Disposition::outside_window), 1000U);
@@ -459,7 +451,7 @@ TEST_F(ReceiverTest, OpensNothingForAGuessedCookie) {
     Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);
     attacker.send_syn(now_);
   }
-  static_cast<void>(replies_of(receiver_, now_));
+  (void)take_replies();
   const std::uint32_t before = receiver_.connections();
   Random random(3);
   Peer attacker(receiver_, 40000, 7);
@@ -469,31 +461,30 @@ TEST_F(ReceiverTest, OpensNothingForAGuessedCookie) {
   }
   EXPECT_EQ(receiver_.connections(), before);
   EXPECT_EQ(receiver_.counters().get(Disposition::wrong_cookie), 100000U);
-  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  EXPECT_TRUE(take_replies().empty());
 }
 
 TEST_F(ReceiverTest, RefusesBlindSegments) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
+  const ConnectionId id = open();
   Random random(5);
   for (int i = 0; i < 1'000'000; ++i) {
     constexpr std::uint8_t kKinds[] = {packet::kTcpRst, packet::kTcpSyn, packet::kTcpAck};
     // All numbers but the one that fits, which a stranger would meet once in 2^32.
     std::uint32_t sequence = static_cast<std::uint32_t>(random.next());
-    if (sequence == peer.sequence(0)) ++sequence;
-    peer.offers_options = true;
+    if (sequence == peer_.sequence(0)) ++sequence;
+    peer_.offers_options = true;
     const std::uint8_t kind = kKinds[random.below(3)];
-    const std::uint32_t right = peer.acknowledgement;
-    peer.acknowledgement = static_cast<std::uint32_t>(random.next());
-    if (kind == packet::kTcpAck && peer.acknowledgement == right) ++peer.acknowledgement;
+    const std::uint32_t right = peer_.acknowledgement;
+    peer_.acknowledgement = static_cast<std::uint32_t>(random.next());
+    if (kind == packet::kTcpAck && peer_.acknowledgement == right) ++peer_.acknowledgement;
     const std::uint8_t byte = 0xbd;
-    peer.send_raw(sequence, kind, {&byte, kind == packet::kTcpAck ? 1U : 0U}, now_);
-    peer.acknowledgement = right;
+    peer_.send_raw(sequence, kind, {&byte, kind == packet::kTcpAck ? 1U : 0U}, now_);
+    peer_.acknowledgement = right;
   }
   ASSERT_TRUE(receiver_.view(id));
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
   EXPECT_EQ(receiver_.counters().bytes.get(), 0U);
-  peer.send(0, 100, now_);
+  peer_.send(0, 100, now_);
   EXPECT_EQ(consume(receiver_, id), 100U);
 }
 

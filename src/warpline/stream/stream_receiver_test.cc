@@ -51,7 +51,7 @@ TEST_F(ReceiverTest, AnswersASynWithWhatWasOfferedOnly) {
   Peer plain(receiver_, 40000, 5);
   plain.offers_options = false;
   plain.send_syn(now_);
-  std::vector<Reply> replies = replies_of(receiver_, now_);
+  std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].mss, 1460);
   EXPECT_FALSE(replies[0].scale);
@@ -61,48 +61,54 @@ TEST_F(ReceiverTest, AnswersASynWithWhatWasOfferedOnly) {
 
   Peer full(receiver_, 40001, 5);
   full.send_syn(now_);
-  replies = replies_of(receiver_, now_);
+  replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].scale, 1);
   EXPECT_TRUE(replies[0].selective);
   EXPECT_TRUE(replies[0].has_timestamp);
   EXPECT_EQ(replies[0].timestamp_echo, 1001U);
+
+  ReceiverSettings settings = small_settings();
+  settings.address = *parse_ip("fd00::1");
+  use(settings);
+  Peer other(receiver_, 40000, 5);
+  other.header().destination = settings.address;
+  other.header().source = *parse_ip("2001:db8::7");
+  other.send_syn(now_);
+  replies = take_replies();
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].mss, 1440);  // RFC 9293, 3.7.1: the MTU less 60
 }
 
 TEST_F(ReceiverTest, AcknowledgesTwoSegmentsAtOnceAndOneLater) {
-  Peer peer(receiver_, 40000, 7);
-  open(peer);
-  peer.send(0, 1000, now_);
-  receiver_.end_burst(now_);
-  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  open();
+  peer_.send(0, 1000, now_);
+  EXPECT_TRUE(finish_burst().empty());
   EXPECT_GT(receiver_.next_deadline(), now_);
   now_ = milliseconds(45);
   receiver_.advance(now_);
-  std::vector<Reply> replies = replies_of(receiver_, now_);
+  std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
-  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(1000));
-  peer.send(1000, 1000, now_);
-  peer.send(2000, 1000, now_);
-  receiver_.end_burst(now_);
-  replies = replies_of(receiver_, now_);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(1000));
+  peer_.send(1000, 1000, now_);
+  peer_.send(2000, 1000, now_);
+  replies = finish_burst();
   ASSERT_EQ(replies.size(), 1U);
-  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(3000));
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(3000));
 }
 
 TEST_F(ReceiverTest, TellsHolesAndDuplicatesTheLatestFirst) {
-  Peer peer(receiver_, 40000, 7);
-  open(peer);
-  peer.send(1000, 100, now_);
-  peer.send(3000, 100, now_);
-  peer.send(2000, 100, now_);
-  peer.send(3000, 50, now_);
-  receiver_.end_burst(now_);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  open();
+  peer_.send(1000, 100, now_);
+  peer_.send(3000, 100, now_);
+  peer_.send(2000, 100, now_);
+  peer_.send(3000, 50, now_);
+  const std::vector<Reply> replies = finish_burst();
   ASSERT_EQ(replies.size(), 1U);
   const auto block = [&](std::uint64_t begin, std::uint64_t end) {
-    return std::pair(peer.sequence(begin), peer.sequence(end));
+    return std::pair(peer_.sequence(begin), peer_.sequence(end));
   };
-  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(0));
   // With timestamps three blocks find place: the duplicate and the range that it is a part of (RFC 2883, section 4),
   // then the range that grew last (RFC 2018, section 4).
   EXPECT_EQ(replies[0].blocks, (std::vector{block(3000, 3050), block(3000, 3100), block(2000, 2100)}));
@@ -114,17 +120,16 @@ TEST_F(ReceiverTest, OffersTheLargestScaleThatThereIs) {
     settings.ring_bytes = ring;
     settings.connections = 1;
     settings.discards = true;
-    receiver_ = receiver_with(settings);
+    use(settings);
     Peer peer(receiver_, 40000, 7);
     peer.send_syn(now_);
-    std::vector<Reply> replies = replies_of(receiver_, now_);
+    std::vector<Reply> replies = take_replies();
     ASSERT_EQ(replies.size(), 1U);
     EXPECT_EQ(replies[0].scale, 14) << "a peer uses 14 where more is offered (RFC 7323, 2.3)";
     peer.acknowledgement = replies[0].tcp().sequence + 1;
     peer.echo = replies[0].timestamp;
     peer.send(0, 1, now_, packet::kTcpAck | packet::kTcpFin);
-    receiver_.end_burst(now_);
-    replies = replies_of(receiver_, now_);
+    replies = finish_burst();
     ASSERT_EQ(replies.size(), 1U);
     EXPECT_EQ(window_of(replies[0], 14), std::min(ring - (1 << 14), std::uint64_t{0xffff} << 14));
   }
@@ -133,17 +138,16 @@ TEST_F(ReceiverTest, OffersTheLargestScaleThatThereIs) {
 TEST_F(ReceiverTest, AcknowledgesEverySecondSegmentAlsoWithoutAScale) {
   ReceiverSettings settings = small_settings();
   settings.ring_bytes = 4 << 20;
-  receiver_ = receiver_with(settings);
-  Peer peer(receiver_, 40000, 7);
-  peer.offers_options = false;
-  const ConnectionId id = open(peer);
+  use(settings);
+  peer_.offers_options = false;
+  const ConnectionId id = open();
   constexpr std::uint32_t kSegments = 1000;
   std::size_t acknowledgements = 0;
   for (std::uint32_t i = 0; i < kSegments; ++i) {
-    peer.send(std::uint64_t{i} * 1460, 1460, now_);
+    peer_.send(std::uint64_t{i} * 1460, 1460, now_);
     receiver_.end_burst(now_);
     EXPECT_EQ(consume(receiver_, id), 1460U);
-    acknowledgements += replies_of(receiver_, now_).size();
+    acknowledgements += take_replies().size();
   }
   EXPECT_EQ(acknowledgements, kSegments / 2);  // RFC 9293, SHLD-19
 }
@@ -151,67 +155,60 @@ TEST_F(ReceiverTest, AcknowledgesEverySecondSegmentAlsoWithoutAScale) {
 TEST_F(ReceiverTest, OpensAWindowWithoutAScaleThatWasClosed) {
   ReceiverSettings settings = small_settings();
   settings.ring_bytes = 256 << 10;
-  receiver_ = receiver_with(settings);
-  Peer peer(receiver_, 40000, 7);
-  peer.offers_options = false;
-  const ConnectionId id = open(peer);
+  use(settings);
+  peer_.offers_options = false;
+  const ConnectionId id = open();
   std::uint64_t sent = 0;
   for (std::uint64_t end = 65'535; sent < end;) {
     for (; sent < end; sent += std::min<std::uint64_t>(1024, end - sent)) {
-      peer.send(sent, static_cast<std::uint32_t>(std::min<std::uint64_t>(1024, end - sent)), now_);
+      peer_.send(sent, static_cast<std::uint32_t>(std::min<std::uint64_t>(1024, end - sent)), now_);
     }
-    receiver_.end_burst(now_);
-    const std::vector<Reply> replies = replies_of(receiver_, now_);
+    const std::vector<Reply> replies = finish_burst();
     ASSERT_EQ(replies.size(), 1U);
-    ASSERT_EQ(replies[0].tcp().acknowledgement, peer.sequence(sent));
+    ASSERT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(sent));
     end = sent + replies[0].tcp().window;
   }
   EXPECT_GT(sent + 1460, settings.ring_bytes);
   ASSERT_TRUE(receiver_.release(id, 1000));
-  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "less than a segment";
+  EXPECT_TRUE(take_replies().empty()) << "less than a segment";
   ASSERT_TRUE(receiver_.release(id, 99'000));
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  const std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].tcp().window, 65'535);
 }
 
 TEST_F(ReceiverTest, ClosesTheWindowAndOpensItAgain) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
+  const ConnectionId id = open();
   const std::uint64_t ring = small_settings().ring_bytes;
   std::uint64_t sent = 0;
   while (sent < ring) {
-    peer.send(sent, 1024, now_);
+    peer_.send(sent, 1024, now_);
     sent += 1024;
   }
-  receiver_.end_burst(now_);
-  std::vector<Reply> replies = replies_of(receiver_, now_);
+  std::vector<Reply> replies = finish_burst();
   ASSERT_FALSE(replies.empty());
   EXPECT_EQ(window_of(replies.back(), 1), 0U);
-  peer.send(sent, 1, now_);  // a probe
-  receiver_.end_burst(now_);
-  replies = replies_of(receiver_, now_);
+  peer_.send(sent, 1, now_);  // a probe
+  replies = finish_burst();
   ASSERT_EQ(replies.size(), 1U);
-  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(ring));
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(ring));
   EXPECT_EQ(receiver_.counters().get(Disposition::outside_window), 1U);
 
   ASSERT_TRUE(receiver_.release(id, 100));
-  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "a window too small for a segment was announced";
+  EXPECT_TRUE(take_replies().empty()) << "a window too small for a segment was announced";
   ASSERT_TRUE(receiver_.release(id, 30000));
-  replies = replies_of(receiver_, now_);
+  replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(window_of(replies[0], 1), 30100U);
   EXPECT_FALSE(receiver_.release(id, ring)) << "more than there is";
 }
 
 TEST_F(ReceiverTest, GoesAroundTheRingInOnePiece) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
+  const ConnectionId id = open();
   std::uint64_t sent = 0;
   for (int round = 0; round < 40; ++round) {
-    for (int i = 0; i < 7; ++i, sent += 1001) peer.send(sent, 1001, now_);
-    receiver_.end_burst(now_);
-    static_cast<void>(replies_of(receiver_, now_));
+    for (int i = 0; i < 7; ++i, sent += 1001) peer_.send(sent, 1001, now_);
+    (void)finish_burst();
     ASSERT_EQ(consume(receiver_, id), 7007U);
   }
 }
@@ -239,16 +236,15 @@ TEST_F(ReceiverTest, TakesTheMemoryOfItsRingsAtOnceIfAsked) {
 }
 
 TEST_F(ReceiverTest, TellsHowFarUrgentBytesGo) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.header().tcp.urgent = 300;
-  peer.send(0, 100, now_, packet::kTcpAck | packet::kTcpUrg);
+  const ConnectionId id = open();
+  peer_.header().tcp.urgent = 300;
+  peer_.send(0, 100, now_, packet::kTcpAck | packet::kTcpUrg);
   const auto event = receiver_.poll();
   ASSERT_TRUE(event);
   EXPECT_EQ(receiver_.view(id)->urgent_end, 300U);
-  peer.header().tcp.urgent = 10;
-  peer.send(100, 100, now_, packet::kTcpAck | packet::kTcpUrg);
-  peer.send(200, 100, now_);
+  peer_.header().tcp.urgent = 10;
+  peer_.send(100, 100, now_, packet::kTcpAck | packet::kTcpUrg);
+  peer_.send(200, 100, now_);
   EXPECT_EQ(receiver_.view(id)->urgent_end, 300U);
   EXPECT_EQ(consume(receiver_, id), 300U);  // in their place among the others
 }
@@ -266,7 +262,7 @@ TEST_F(ReceiverTest, AnswersNobodyWhoIsNoHost) {
   for (const auto& [ours, nobodies] : families) {
     ReceiverSettings settings = small_settings();
     settings.address = *parse_ip(ours);
-    receiver_ = receiver_with(settings);
+    use(settings);
     std::uint64_t sent = 0;
     const auto send = [&](const IpAddress& source, const IpAddress& destination) {
       Peer peer(receiver_, 40000, 7);
@@ -279,8 +275,7 @@ TEST_F(ReceiverTest, AnswersNobodyWhoIsNoHost) {
           ++sent;
         }
       }
-      receiver_.end_burst(now_);
-      EXPECT_TRUE(replies_of(receiver_, now_).empty()) << to_string(source) << " to " << to_string(destination);
+      EXPECT_TRUE(finish_burst().empty()) << to_string(source) << " to " << to_string(destination);
     };
     for (const char* const nobody : nobodies) send(*parse_ip(nobody), settings.address);
     const bool v4 = std::holds_alternative<Ipv4Address>(settings.address);
@@ -295,7 +290,7 @@ TEST_F(ReceiverTest, AnswersNobodyWhoIsNoHost) {
 TEST_F(ReceiverTest, AnswersNobodyWithAnAddressOfTheOtherFamily) {
   ReceiverSettings settings = small_settings();
   settings.address = *parse_ip("fd00::1");
-  receiver_ = receiver_with(settings);
+  use(settings);
   for (const char* source : {"::ffff:a00:2", "fd00::2"}) {
     Peer peer(receiver_, 40000, 7);
     peer.header().destination = settings.address;
@@ -303,88 +298,79 @@ TEST_F(ReceiverTest, AnswersNobodyWithAnAddressOfTheOtherFamily) {
     peer.send_syn(now_);
   }
   EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), 1U);
-  EXPECT_EQ(replies_of(receiver_, now_).size(), 1U);
+  EXPECT_EQ(take_replies().size(), 1U);
 }
 
 TEST_F(ReceiverTest, ForgetsTimestampsOfLongAgo) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
+  const ConnectionId id = open();
   now_ = Nanos{now_.value + 25LL * 24 * 3600 * 1'000'000'000};  // the peer's clock has gone half around
-  peer.send(0, 100, now_);
+  peer_.send(0, 100, now_);
   EXPECT_EQ(consume(receiver_, id), 100U);
 }
 
 TEST_F(ReceiverTest, IsAbortedAlsoBehindItsEnd) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.send(0, 100, now_, packet::kTcpAck | packet::kTcpFin);
-  receiver_.end_burst(now_);
-  static_cast<void>(replies_of(receiver_, now_));
+  const ConnectionId id = open();
+  peer_.send(0, 100, now_, packet::kTcpAck | packet::kTcpFin);
+  (void)finish_burst();
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::finished);
   receiver_.abort(id, now_);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  const std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_TRUE(replies[0].has(packet::kTcpRst));
-  EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
-  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(101));
+  EXPECT_EQ(replies[0].tcp().sequence, peer_.acknowledgement);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(101));
   EXPECT_FALSE(receiver_.view(id));
   EXPECT_EQ(receiver_.connections(), 0U);
   EXPECT_EQ(receiver_.counters().aborted.get(), 0U);
 }
 
 TEST_F(ReceiverTest, AcknowledgesTheBytesBeforeAnEndAtOnce) {
-  Peer peer(receiver_, 40000, 7);
-  open(peer);
-  peer.send(100, 0, now_, kFinAck);
-  receiver_.end_burst(now_);
-  EXPECT_EQ(replies_of(receiver_, now_).size(), 1U);
-  peer.send(0, 100, now_);
-  receiver_.end_burst(now_);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  open();
+  peer_.send(100, 0, now_, kFinAck);
+  EXPECT_EQ(finish_burst().size(), 1U);
+  peer_.send(0, 100, now_);
+  const std::vector<Reply> replies = finish_burst();
   ASSERT_EQ(replies.size(), 1U);
-  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(101));
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(101));
 }
 
 TEST_F(ReceiverTest, EndsInOrder) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.send(0, 10, now_, kFinAck);
-  receiver_.end_burst(now_);
-  std::vector<Reply> replies = replies_of(receiver_, now_);
+  const ConnectionId id = open();
+  peer_.send(0, 10, now_, kFinAck);
+  std::vector<Reply> replies = finish_burst();
   ASSERT_EQ(replies.size(), 1U);
-  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(11));
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer_.sequence(11));
   const auto event = receiver_.poll();
   ASSERT_TRUE(event);
   EXPECT_EQ(event->state, ConnectionState::finished);
   EXPECT_EQ(consume(receiver_, id), 10U);
   receiver_.close(id, now_);
   EXPECT_FALSE(receiver_.view(id));
-  replies = replies_of(receiver_, now_);
+  replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_TRUE(replies[0].has(kFinAck));
-  EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
+  EXPECT_EQ(replies[0].tcp().sequence, peer_.acknowledgement);
   // Lost: it is sent again, at 1 s and 2 s more.
   for (const int at : {1002, 3003}) {
     now_ = milliseconds(at);
     receiver_.advance(now_);
-    replies = replies_of(receiver_, now_);
+    replies = take_replies();
     ASSERT_EQ(replies.size(), 1U) << at;
     EXPECT_TRUE(replies[0].has(kFinAck));
   }
-  peer.acknowledgement += 1;
-  peer.send(11, 0, now_);
+  peer_.acknowledgement += 1;
+  peer_.send(11, 0, now_);
   EXPECT_EQ(receiver_.connections(), 0U);
 }
 
 TEST_F(ReceiverTest, GivesUpOnAPeerThatDoesNotAcknowledgeTheEnd) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.send(0, 0, now_, kFinAck);
+  const ConnectionId id = open();
+  peer_.send(0, 0, now_, kFinAck);
   receiver_.close(id, now_);
   for (int second = 1; second < 300; ++second) {
     now_ = milliseconds(1000 * second);
     receiver_.advance(now_);
-    static_cast<void>(replies_of(receiver_, now_));
+    (void)take_replies();
     if (second == 100) {
       EXPECT_EQ(receiver_.connections(), 1U) << "R2 is at least 100 s (RFC 9293, 3.8.3)";
     }
@@ -393,14 +379,13 @@ TEST_F(ReceiverTest, GivesUpOnAPeerThatDoesNotAcknowledgeTheEnd) {
 }
 
 TEST_F(ReceiverTest, AbortsWhatIsClosedBeforeItsEnd) {
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
-  peer.send(0, 10, now_);
+  const ConnectionId id = open();
+  peer_.send(0, 10, now_);
   receiver_.close(id, now_);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  const std::vector<Reply> replies = take_replies();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_TRUE(replies[0].has(packet::kTcpRst));
-  EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
+  EXPECT_EQ(replies[0].tcp().sequence, peer_.acknowledgement);
   EXPECT_EQ(receiver_.connections(), 0U);
   EXPECT_EQ(receiver_.counters().aborted.get(), 1U);
 }
@@ -410,24 +395,23 @@ TEST_F(ReceiverTest, TellsOfAPeerThatGivesNoSignOfLife) {
   settings.keepalive_idle = milliseconds(10'000);
   settings.keepalive_interval = milliseconds(1'000);
   settings.keepalive_probes = 3;
-  receiver_ = receiver_with(settings);
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
+  use(settings);
+  const ConnectionId id = open();
   std::size_t probes = 0;
   for (int second = 1; second < 20; ++second) {
     now_ = milliseconds(1000 * second + 5);
     receiver_.advance(now_);
-    for (const Reply& reply : replies_of(receiver_, now_)) {
+    for (const Reply& reply : take_replies()) {
       ++probes;
-      EXPECT_EQ(reply.tcp().sequence, peer.acknowledgement - 1);
-      if (second == 11) peer.send(0, 0, now_);
+      EXPECT_EQ(reply.tcp().sequence, peer_.acknowledgement - 1);
+      if (second == 11) peer_.send(0, 0, now_);
     }
   }
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
   for (int second = 20; second < 40; ++second) {
     now_ = milliseconds(1000 * second + 5);
     receiver_.advance(now_);
-    probes += replies_of(receiver_, now_).size();
+    probes += take_replies().size();
   }
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::timed_out);
   EXPECT_EQ(probes, 5U);  // at 10 and 11 s, answered, then three from 21 s on
@@ -439,14 +423,13 @@ TEST_F(ReceiverTest, GivesAPeerTimeToAnswerThoughItWasStoppedItself) {
   settings.keepalive_idle = milliseconds(10'000);
   settings.keepalive_interval = milliseconds(1'000);
   settings.keepalive_probes = 3;
-  receiver_ = receiver_with(settings);
-  Peer peer(receiver_, 40000, 7);
-  const ConnectionId id = open(peer);
+  use(settings);
+  const ConnectionId id = open();
   std::size_t probes = 0;
   for (int millisecond = 0; millisecond < 900; ++millisecond) {
     now_ = milliseconds(1'000'000 + millisecond);
     receiver_.advance(now_);
-    probes += replies_of(receiver_, now_).size();
+    probes += take_replies().size();
   }
   EXPECT_EQ(probes, 1U);
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);

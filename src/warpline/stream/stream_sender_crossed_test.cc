@@ -3,29 +3,28 @@
 // numbers lie on both sides of 2^31 and next to 2^32.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <optional>
+#include <vector>
 
 #include "warpline/stream/stream_sender_fixture_testing.h"
 
 namespace warpline::stream {
 namespace {
 
-using testing::frames_of;
 using testing::kOurMac;
 using testing::kPeer;
-using testing::kPeerMac;
 using testing::kPort;
 using testing::kSource;
 using testing::milliseconds;
 using testing::PeerOfSender;
 using testing::sender_settings;
+using testing::SenderFixture;
 using testing::SenderTest;
 using testing::SentFrame;
 
 constexpr std::uint8_t kSynWithAck = packet::kTcpSyn | packet::kTcpAck;
 
-class CrossedOpens : public SenderTest, public ::testing::WithParamInterface<std::uint32_t> {
+class CrossedOpens : public SenderFixture, public ::testing::WithParamInterface<std::uint32_t> {
  protected:
   CrossedOpens() : other_(sender_, GetParam()) {}
 
@@ -133,34 +132,35 @@ TEST(CrossedSenders, BothOpen) {
 }
 
 /// MUST-63 of RFC 9293 and RFC 1122, 3.2.1.3: nothing is sent to what cannot be a host.
-TEST_F(SenderTest, AnswersNobodyWhoIsNoHost) {
-  for (const std::array<std::uint8_t, 4> address : {std::array<std::uint8_t, 4>{0, 0, 0, 0},
-                                                    {127, 0, 0, 1},
-                                                    {224, 0, 0, 1},
-                                                    {239, 255, 255, 255},
-                                                    {240, 0, 0, 1},
-                                                    {255, 255, 255, 255},
-                                                    {10, 0, 0, 2}}) {
-    peer_.header().source = Ipv4Address{address};
+TEST_P(SenderTest, AnswersNobodyWhoIsNoHost) {
+  std::vector<const char*> nobodies = {"::", "::1", "ff02::1", "ff0e::7"};
+  if (is_ipv4()) {
+    nobodies = {"0.0.0.0",   "0.0.0.1",         "127.0.0.1", "127.255.255.254",
+                "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"};
+  }
+  nobodies.push_back(ends_.address);
+  for (const char* const nobody : nobodies) {
+    peer_.header().source = *parse_ip(nobody);
     peer_.header().tcp.destination_port = 40'000;
     for (const std::uint8_t flags : {packet::kTcpSyn, packet::kTcpAck}) peer_.send_plain(1, 1, flags, now_);
-    EXPECT_TRUE(frames().empty()) << int{address[0]};
-    EXPECT_FALSE(sender_.connect({Ipv4Address{address}, kPort}, kOurMac, now_)) << int{address[0]};  // MUST-46
+    EXPECT_TRUE(frames().empty()) << nobody;
+    EXPECT_FALSE(sender_.connect({*parse_ip(nobody), kPort}, kOurMac, now_)) << nobody;  // MUST-46
   }
-  EXPECT_EQ(sender_.counters().get(Disposition::unrelated), 14U);
-  peer_.header().source = kPeer.address;
+  EXPECT_EQ(sender_.counters().get(Disposition::unrelated), 2 * nobodies.size());
+  peer_.header().source = peer_address().address;
   peer_.send_plain(1, 1, packet::kTcpSyn, now_);
   EXPECT_EQ(frames().size(), 1U);
 }
 
 /// MUST-57: nothing that is sent to a group or a broadcast address is taken.
-TEST_F(SenderTest, TakesNothingThatIsSentToGroups) {
-  for (const std::array<std::uint8_t, 4> address :
-       {std::array<std::uint8_t, 4>{224, 0, 0, 1}, {255, 255, 255, 255}, {10, 0, 0, 255}}) {
-    peer_.header().destination = Ipv4Address{address};
+TEST_P(SenderTest, TakesNothingThatIsSentToGroups) {
+  std::vector<const char*> groups = {"ff02::1", "ff0e::7", "ff02::1:ff00:2"};
+  if (is_ipv4()) groups = {"224.0.0.1", "255.255.255.255", "10.0.0.255"};
+  for (const char* const group : groups) {
+    peer_.header().destination = *parse_ip(group);
     peer_.send_plain(1, 1, packet::kTcpSyn, now_);
   }
-  peer_.header().destination = Ipv4Address{{10, 0, 0, 2}};
+  peer_.header().destination = *parse_ip(ends_.address);
   peer_.header().destination_mac = MacAddress{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
   peer_.send_plain(1, 1, packet::kTcpSyn, now_);
   EXPECT_TRUE(frames().empty());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "warpline/stream/stream_sender_testing.h"
@@ -16,14 +17,59 @@ namespace warpline::stream::testing {
 inline const SocketAddress kPeer{Ipv4Address{{10, 0, 0, 1}}, kPort};
 inline const PatternSource kSource;
 
-/// A sender of sender_settings(), its time, and the peer of a connection of it.
-class SenderTest : public ::testing::Test {
+/// The ends of a sender's first connection, and where their numbers begin.
+struct SenderEnds {
+  const char* name = "Ipv4";
+  const char* address = "10.0.0.2";
+  const char* peer = "10.0.0.1";
+  std::uint32_t initial = 1;
+  std::uint32_t peers_initial = 7000;
+};
+/// Numbers pass 2^31 and 2^32 within the first bytes.
+inline constexpr SenderEnds kSenderEnds[] = {
+    {},
+    {"Ipv4PastTheMiddle", "192.0.2.2", "198.51.100.1", 0x7fff'ff00, 0x7fff'fffe},
+    {"Ipv6", "fd00::2", "2001:db8::7", 0x8000'0000, 0x8000'0000},
+    {"Ipv6PastTheLast", "2001:db8::2", "fd00::7", 0xffff'fe00, 0xffff'ffff},
+};
+
+/// A sender, its time, and the peer of its first connection.
+class SenderFixture : public ::testing::Test {
  protected:
+  explicit SenderFixture(const SenderEnds& ends = {})
+      : ends_(ends),
+        now_(time_of(ends)),
+        sender_(std::move(StreamSender::create(settings_of(ends), kSource, now_)).value()),
+        peer_(another_peer(ends.peers_initial)) {}
+
+  /// Segments have as many bytes over IPv6 as over IPv4.
+  static SenderSettings settings_of(const SenderEnds& ends) {
+    SenderSettings settings = testing::sender_settings();
+    settings.address = *parse_ip(ends.address);
+    if (std::holds_alternative<Ipv6Address>(settings.address)) settings.mtu = 1520;
+    return settings;
+  }
+  /// Returns when the first connection has that initial number: it follows the clock by 4 us (RFC 9293, 3.4.1).
+  static Nanos time_of(const SenderEnds& ends) {
+    constexpr std::int64_t kTick = 4000;
+    constexpr Nanos kStart{1000 * kTick};
+    StreamSender probe = std::move(StreamSender::create(settings_of(ends), kSource, kStart)).value();
+    static_cast<void>(probe.connect({*parse_ip(ends.peer), kPort}, kOurMac, kStart));
+    const std::uint32_t at_start = frames_of(probe, kStart).at(0).tcp().sequence;
+    return Nanos{kStart.value + std::int64_t{ends.initial - at_start} * kTick};
+  }
+
+  [[nodiscard]] SenderSettings sender_settings() const { return settings_of(ends_); }
+  [[nodiscard]] bool is_ipv4() const { return std::holds_alternative<Ipv4Address>(sender_settings().address); }
+  [[nodiscard]] SocketAddress peer_address() const { return {*parse_ip(ends_.peer), kPort}; }
+  [[nodiscard]] PeerOfSender another_peer(std::uint32_t initial = 7000) {
+    return PeerOfSender(sender_, initial, peer_address().address, sender_settings().address);
+  }
   void use(const SenderSettings& settings) {
     sender_ = std::move(StreamSender::create(settings, kSource, now_)).value();
   }
   ConnectionId connect() {
-    const auto id = sender_.connect(kPeer, kOurMac, now_);
+    const auto id = sender_.connect(peer_address(), kOurMac, now_);
     EXPECT_TRUE(id);
     return id.value_or(ConnectionId{});
   }
@@ -64,9 +110,16 @@ class SenderTest : public ::testing::Test {
     return found;
   }
 
-  Nanos now_ = milliseconds(1);
-  StreamSender sender_ = std::move(StreamSender::create(sender_settings(), kSource, now_)).value();
-  PeerOfSender peer_{sender_};
+  SenderEnds ends_;
+  Nanos now_;
+  StreamSender sender_;
+  PeerOfSender peer_;
+};
+
+/// By kSenderEnds.
+class SenderTest : public SenderFixture, public ::testing::WithParamInterface<SenderEnds> {
+ protected:
+  SenderTest() : SenderFixture(GetParam()) {}
 };
 
 }  // namespace warpline::stream::testing

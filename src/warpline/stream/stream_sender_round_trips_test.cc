@@ -8,13 +8,13 @@ namespace warpline::stream {
 namespace {
 
 using testing::milliseconds;
-using testing::sender_settings;
+using testing::SenderFixture;
 using testing::SenderTest;
 using testing::SentFrame;
 
 constexpr std::uint32_t kWholeSegment = 1448;
 
-class AmbiguousRoundTrips : public SenderTest, public ::testing::WithParamInterface<bool> {};
+class AmbiguousRoundTrips : public SenderFixture, public ::testing::WithParamInterface<bool> {};
 
 /// RFC 6298, section 3: the acknowledgements of two segments are lost, so the first one is sent again. The round trip
 /// of the second one contains the whole timeout.
@@ -46,7 +46,7 @@ TEST_P(AmbiguousRoundTrips, AreNotMeasured) {
 INSTANTIATE_TEST_SUITE_P(Timestamps, AmbiguousRoundTrips, ::testing::Bool());
 
 /// RFC 7323, 4.1: a timestamp is measured only where SND.UNA advances.
-TEST_F(SenderTest, MeasuresNoTimestampsOfSelectiveAcknowledgements) {
+TEST_P(SenderTest, MeasuresNoTimestampsOfSelectiveAcknowledgements) {
   const ConnectionId id = open();
   sender_.offer(id, 5 * kWholeSegment);
   (void)frames();
@@ -58,7 +58,7 @@ TEST_F(SenderTest, MeasuresNoTimestampsOfSelectiveAcknowledgements) {
 }
 
 /// RFC 5681, 3.1: one segment. RFC 6298, 5.7: three seconds.
-TEST_F(SenderTest, BeginsWithOneSegmentAndThreeSecondsIfItsSynWasLost) {
+TEST_P(SenderTest, BeginsWithOneSegmentAndThreeSecondsIfItsSynWasLost) {
   peer_.selective = false;  // without probes of the tail
   const ConnectionId id = connect();
   (void)frames();
@@ -79,9 +79,9 @@ TEST_F(SenderTest, BeginsWithOneSegmentAndThreeSecondsIfItsSynWasLost) {
 }
 
 /// A reset and the call cross by nature: nothing of the call remains behind, whether the event was taken or not.
-TEST_F(SenderTest, GivesConnectionsThatHaveEndedNoTime) {
+TEST_P(SenderTest, GivesConnectionsThatHaveEndedNoTime) {
   for (const bool taken : {false, true}) {
-    testing::PeerOfSender peer(sender_);
+    testing::PeerOfSender peer = another_peer();
     const ConnectionId id = connect();
     peer.take_syn(frames().at(0));
     peer.answer_syn(now_);

@@ -57,11 +57,14 @@ inline std::vector<SentFrame> frames_of(StreamSender& sender, Nanos now) {
 /// The end of one connection that a StreamSender opened, which answers what a test tells it to.
 class PeerOfSender {
  public:
-  explicit PeerOfSender(StreamSender& sender, std::uint32_t initial = 7000) : sender_(sender), next_(initial) {
+  explicit PeerOfSender(StreamSender& sender, std::uint32_t initial = 7000,
+                        const IpAddress& address = Ipv4Address{{10, 0, 0, 1}},
+                        const IpAddress& senders = Ipv4Address{{10, 0, 0, 2}})
+      : sender_(sender), next_(initial) {
     frame_.destination_mac = kPeerMac;
     frame_.source_mac = kOurMac;
-    frame_.source = Ipv4Address{{10, 0, 0, 1}};
-    frame_.destination = Ipv4Address{{10, 0, 0, 2}};
+    frame_.source = address;
+    frame_.destination = senders;
     frame_.tcp.source_port = kPort;
     frame_.tcp.window = 0xffff;
   }
@@ -70,6 +73,7 @@ class PeerOfSender {
   bool timestamps = true;
   bool scaled = true;
   std::uint16_t mss = 1460;
+  std::uint8_t scale = 4;     ///< of its windows, if `scaled`
   std::uint32_t first = 0;    ///< the sender's SYN
   std::uint32_t echo = 0;     ///< TSecr
   std::uint32_t clock = 100;  ///< TSval
@@ -89,7 +93,7 @@ class PeerOfSender {
   void answer_syn(Nanos now, std::uint8_t flags = packet::kTcpSyn | packet::kTcpAck) {
     begin_options();
     if (mss != 0) put({2, 4, static_cast<std::uint8_t>(mss >> 8), static_cast<std::uint8_t>(mss & 0xff)});
-    if (scaled) put({1, 3, 3, 4});
+    if (scaled) put({1, 3, 3, scale});
     if (selective) put({1, 1, 4, 2});
     if (timestamps) put_timestamps();
     send(next_, number(0), flags, {}, now);

@@ -33,6 +33,15 @@ WARPLINE_HD inline void store_release(std::uint64_t* word, std::uint64_t value) 
 #endif
 }
 
+/// Orders the calling thread's accesses to memory that is mapped at several addresses of the GPU (CUDA C++ Programming
+/// Guide, virtual aliasing support; PTX, membar/fence: proxy.alias). The writer has it between its writes and the
+/// release, the reader between the acquire and its reads. Nothing on the host.
+WARPLINE_HD inline void fence_aliases() {
+#if defined(__CUDA_ARCH__)
+  asm volatile("fence.proxy.alias;" ::: "memory");
+#endif
+}
+
 /// Adds to a count that one thread at a time writes and any thread of the host reads.
 WARPLINE_HD inline void add_to(std::uint64_t& count, std::uint64_t n) {
 #if defined(__CUDA_ARCH__)

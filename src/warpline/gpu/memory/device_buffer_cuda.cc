@@ -41,10 +41,7 @@ Result<DeviceBuffer> DeviceBuffer::create(Bytes size, Bytes alignment) {
   const auto start = reinterpret_cast<std::uintptr_t>(allocation);
   const std::uintptr_t skip = (alignment.value - start % alignment.value) % alignment.value;
   DeviceBuffer buffer(allocation, static_cast<std::byte*>(allocation) + skip, size.value);
-  if (const cudaError_t problem = cudaMemset(buffer.data(), 0, size.value); problem != cudaSuccess) {
-    return cuda_error(what, problem);
-  }
-  WARPLINE_CHECK(CudaStream::wait_for(nullptr));
+  WARPLINE_CHECK(clear_and_wait(buffer.data(), size.value));
   return buffer;
 }
 

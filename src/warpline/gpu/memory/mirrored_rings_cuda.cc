@@ -105,10 +105,7 @@ Result<MirroredRings> MirroredRings::create(int gpu, std::uint32_t count, std::s
   if (const CUresult code = calls().set_access(begin, mapping->total(), &access, 1); code != CUDA_SUCCESS) {
     return refused(what, "cuMemSetAccess", code);
   }
-  if (const cudaError_t code = cudaMemset(mapping->begin(), 0, mapping->total()); code != cudaSuccess) {
-    return cuda_error(what, code);
-  }
-  WARPLINE_CHECK(CudaStream::wait_for(nullptr));
+  WARPLINE_CHECK(clear_and_wait(mapping->begin(), mapping->total()));
   return MirroredRings(std::move(mapping));
 }
 

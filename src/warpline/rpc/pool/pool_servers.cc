@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 #include "warpline/rpc/pool/two_choices.h"
 
 namespace warpline::rpc {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 
 namespace warpline::rpc {
 namespace {

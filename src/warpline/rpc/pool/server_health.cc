@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/rpc/pool/server_health.h"
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 
 namespace warpline::rpc {
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "warpline/base/time/time_sum.h"
+#include "warpline/base/units.h"
 #include "warpline/transport/wake_up.h"
 
 namespace warpline::rpc {

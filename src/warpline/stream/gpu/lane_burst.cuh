@@ -5,7 +5,7 @@
 
 #include <cuda/atomic>
 
-#include "warpline/base/device/alias_fence.h"
+#include "warpline/base/device/shared_words.h"
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/stream/gpu/copy_by_warp.cuh"
 #include "warpline/stream/gpu/stream_lanes.h"

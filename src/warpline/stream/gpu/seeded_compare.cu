@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/base/device/alias_fence.h"
+#include "warpline/base/device/shared_words.h"
 #include "warpline/stream/gpu/copy_by_warp.cuh"
 #include "warpline/stream/gpu/seeded_compare.h"
 #include "warpline/stream/seeded_places.h"

@@ -21,9 +21,6 @@ bool ReceiverCore::listens_on(std::uint16_t port) const {
 
 ReceiverCore::Outcome ReceiverCore::take_stranger(const SegmentReading& segment, const SynOptions& offered,
                                                   FrameRef frame, Nanos now) {
-  // Nobody else has our address: who answered such a segment would talk to itself.
-  const ConnectionKey& ends = segment.key;
-  if (ends.remote[0] == ends.local[0] && ends.remote[1] == ends.local[1]) return Disposition::unrelated;
   if ((segment.flags & packet::kTcpRst) != 0) return Disposition::no_connection;
   if (!listens_on(segment.key.local_port)) {
     reset_stranger(segment, frame, now);

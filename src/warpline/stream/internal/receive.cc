@@ -10,23 +10,6 @@
 #include "warpline/stream/internal/take_segment.h"
 
 namespace warpline::stream {
-namespace {
-
-/// Whether the peer's address is one that a host may have: not unspecified, loopback, group or broadcast (RFC
-/// 9293, 3.9.2.3).
-bool is_host(const ConnectionKey& key) {
-  // IPv4's as IPv6's are for programs (RFC 4291, 2.5.5.2): no frame has them.
-  if (is_ipv4(key.remote) != is_ipv4(key.local)) return false;
-  if (is_ipv4(key.remote)) {
-    const auto first = static_cast<std::uint8_t>(key.remote[1] >> 24);
-    return first != 0 && first != 127 && first < 224;
-  }
-  const bool unspecified_or_loopback = key.remote[0] == 0 && key.remote[1] <= 1;
-  return !unspecified_or_loopback && key.remote[0] >> 56 != 0xff;
-}
-
-}  // namespace
-
 void ReceiverCore::receive(FrameRef frame, bool checksums_are_right, Nanos now) {
   // Without a lane every frame has an outcome at once.
   if (const Outcome outcome = take(frame, checksums_are_right, now)) count(*outcome);
@@ -42,7 +25,7 @@ ReceiverCore::Outcome ReceiverCore::take(FrameRef frame, bool checksums_are_righ
   SynOptions offered;
   const SegmentReading segment = read_segment(frame, checksums_are_right, offered);
   if (segment.disposition != Disposition::stored) return segment.disposition;
-  if (!is_host(segment.key)) return Disposition::unrelated;
+  if (!is_another_host(segment.key.remote, segment.key.local)) return Disposition::unrelated;
   const bool for_us = segment.key.local[0] == station_.local[0] && segment.key.local[1] == station_.local[1];
   if (!for_us) return Disposition::unrelated;
   Connection* const connection = table_.find(segment.key);

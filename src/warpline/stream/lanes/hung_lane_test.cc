@@ -2,33 +2,23 @@
 // A receiver beside a lane that takes nothing: it says so, resets what is open, and every frame is accounted for.
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "warpline/stream/lanes/lane_peer_testing.h"
-#include "warpline/stream/lanes/step_lane_testing.h"
 
 namespace warpline::stream::testing {
 namespace {
 
-/// By the slots of its queues; 0: it has none.
-class HungLane : public ::testing::TestWithParam<std::uint32_t> {
+class HungLane : public StepLanes {
  protected:
   static constexpr std::int64_t kLook = 100;  ///< ms between looks
 
   void SetUp() override {
-    const ReceiverSettings settings = lane_settings();
-    auto lane = std::move(StepLane::create(lane_shape(settings, 16, 2, GetParam()))).value();
-    lane_ = lane.get();
-    receiver_.emplace(std::move(StreamReceiver::create(settings, now_, std::move(lane))).value());
-    lender_.emplace(*receiver_);
-    lender_->give(peer_.make(0, 0, packet::kTcpSyn, 0));
-    work();
-    const std::vector<Reply> replies = replies_of(*receiver_, now_);
-    ASSERT_EQ(replies.size(), 1U);
-    acknowledgement_ = replies[0].tcp().sequence + 1;
+    create(lane_settings(), 16, 2);
+    const auto acknowledgement = connect(peer_);
+    ASSERT_TRUE(acknowledgement);
+    acknowledgement_ = *acknowledgement;
     lender_->give(peer_.make(1, acknowledgement_, packet::kTcpAck, 0));
     work();
     const auto event = receiver_->poll();
@@ -36,12 +26,9 @@ class HungLane : public ::testing::TestWithParam<std::uint32_t> {
     id_ = event->connection;
   }
 
-  /// Has the lane take all there is.
-  void work() {
-    do {
-      (void)lender_->turn(now_);
-    } while (lane_->step() || receiver_->in_flight() != 0);
-  }
+  /// Each test stops the lane, and what it did not take is still lent, or waits.
+  void TearDown() override {}
+
   void give_bytes(std::uint32_t segments) {
     for (std::uint32_t i = 0; i < segments; ++i, sent_ += 100) {
       lender_->give(peer_.make(sent_ + 1, acknowledgement_, packet::kTcpAck, 100));
@@ -57,10 +44,6 @@ class HungLane : public ::testing::TestWithParam<std::uint32_t> {
     return std::nullopt;
   }
 
-  Nanos now_ = milliseconds(1000);
-  StepLane* lane_ = nullptr;
-  std::optional<StreamReceiver> receiver_;
-  std::optional<Lender> lender_;
   const LanePeerFrames peer_;
   std::uint32_t acknowledgement_ = 0;
   std::uint32_t sent_ = 0;

@@ -8,50 +8,26 @@
 #include <vector>
 
 #include "warpline/stream/lanes/lane_peer_testing.h"
-#include "warpline/stream/lanes/step_lane_testing.h"
 #include "warpline/stream/lanes/stream_reader.h"
 
 namespace warpline::stream {
 namespace {
 
 using testing::LanePeerFrames;
-using testing::milliseconds;
 
 constexpr Nanos kNoDeadline{std::numeric_limits<std::int64_t>::max()};
 
-class LaneEnds : public ::testing::TestWithParam<std::uint32_t> {
+class LaneEnds : public testing::StepLanes {
  protected:
   void create(bool consumers) {
     ReceiverSettings settings = testing::lane_settings();
     settings.connections = 2;
     settings.consumers = consumers;
-    auto lane = std::move(testing::StepLane::create(lane_shape(settings, 16, 4, GetParam()))).value();
-    lane_ = lane.get();
-    receiver_.emplace(std::move(StreamReceiver::create(settings, now_, std::move(lane))).value());
-    lender_.emplace(*receiver_);
+    StepLanes::create(settings, 16, 4);
   }
-  void TearDown() override {
-    receiver_->stop_lane();
-    (void)lender_->turn(now_);
-    EXPECT_EQ(lender_->lent(), 0U);
-  }
-
-  /// Has the lane take all that there is, in one turn of the receiver.
+  /// What the lane says of what it took is carried out, too.
   void turn() {
-    for (int i = 0; i < 4; ++i) {
-      receiver_->end_burst(now_);
-      while (lane_->step()) {
-      }
-      (void)lender_->turn(now_);
-    }
-  }
-  /// Returns what the SYN of that peer is answered by, if it is.
-  std::optional<std::uint32_t> connect(const LanePeerFrames& peer) {
-    lender_->give(peer.make(0, 0, packet::kTcpSyn, 0));
-    turn();
-    const std::vector<testing::Reply> replies = testing::replies_of(*receiver_, now_);
-    if (replies.size() != 1 || !replies[0].has(packet::kTcpSyn | packet::kTcpAck)) return std::nullopt;
-    return replies[0].tcp().sequence;
+    for (int i = 0; i < 4; ++i) work();
   }
   [[nodiscard]] bool has_name() const {
     const StreamBoard& board = receiver_->board();
@@ -60,21 +36,16 @@ class LaneEnds : public ::testing::TestWithParam<std::uint32_t> {
     }
     return false;
   }
-
-  Nanos now_ = milliseconds(1);
-  std::optional<StreamReceiver> receiver_;
-  testing::StepLane* lane_ = nullptr;
-  std::optional<testing::Lender> lender_;
 };
 
 TEST_P(LaneEnds, LeaveNoTimerBehindBytesAndAResetInOneBurst) {
   create(false);
   const LanePeerFrames peer;
-  const auto answer = connect(peer);
-  ASSERT_TRUE(answer);
-  lender_->give(peer.make(1, *answer + 1, packet::kTcpAck, 0));
+  const auto acknowledgement = connect(peer);
+  ASSERT_TRUE(acknowledgement);
+  lender_->give(peer.make(1, *acknowledgement, packet::kTcpAck, 0));
   turn();
-  lender_->give(peer.make(1, *answer + 1, packet::kTcpAck, 100));
+  lender_->give(peer.make(1, *acknowledgement, packet::kTcpAck, 100));
   lender_->give(peer.make(101, 0, packet::kTcpRst, 0));
   turn();
   std::optional<StreamEvent> last;
@@ -92,9 +63,9 @@ TEST_P(LaneEnds, FreeThePlaceOfAConnectionThatTheLaneIsNotToldOf) {
   create(true);
   for (std::uint16_t i = 0; i < 10; ++i) {
     const LanePeerFrames peer(static_cast<std::uint16_t>(40'000 + i));
-    const auto answer = connect(peer);
-    ASSERT_TRUE(answer) << i << " connections were aborted, and their places are taken";
-    lender_->give(peer.make(1, *answer + 1, packet::kTcpAck, 0));
+    const auto acknowledgement = connect(peer);
+    ASSERT_TRUE(acknowledgement) << i << " connections were aborted, and their places are taken";
+    lender_->give(peer.make(1, *acknowledgement, packet::kTcpAck, 0));
     receiver_->end_burst(now_);
     while (lane_->step()) {
     }
@@ -114,9 +85,9 @@ TEST_P(LaneEnds, FreeThePlaceOfAConnectionThatTheLaneIsNotToldOf) {
 TEST_P(LaneEnds, KeepThePlaceOfAConnectionThatAConsumerMaySee) {
   create(true);
   const LanePeerFrames peer;
-  const auto answer = connect(peer);
-  ASSERT_TRUE(answer);
-  lender_->give(peer.make(1, *answer + 1, packet::kTcpAck, 0));
+  const auto acknowledgement = connect(peer);
+  ASSERT_TRUE(acknowledgement);
+  lender_->give(peer.make(1, *acknowledgement, packet::kTcpAck, 0));
   turn();
   const auto event = receiver_->poll();
   ASSERT_TRUE(event);

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "warpline/stream/lanes/step_lane_testing.h"
 #include "warpline/stream/stream_receiver.h"
 #include "warpline/stream/stream_receiver_testing.h"
 
@@ -122,6 +124,53 @@ class Lender : public OtherFrames {
   StreamReceiver& receiver_;
   std::list<LentFrame> lent_;
   std::list<LentFrame> waiting_;
+};
+
+/// A receiver with a lane that works when it is told to, and what is lent to it. By the slots of its queues; 0: it has
+/// none.
+class StepLanes : public ::testing::TestWithParam<std::uint32_t> {
+ protected:
+  /// Bursts have up to so many frames, and so many slots.
+  void create(const ReceiverSettings& settings, std::uint32_t burst, std::uint32_t slots) {
+    auto lane = std::move(StepLane::create(lane_shape(settings, burst, slots, GetParam()))).value();
+    lane_ = lane.get();
+    receiver_.emplace(std::move(StreamReceiver::create(settings, now_, std::move(lane))).value());
+    lender_.emplace(*receiver_);
+  }
+  void TearDown() override {
+    receiver_->stop_lane();
+    (void)lender_->turn(now_);
+    EXPECT_EQ(lender_->lent(), 0U);
+  }
+
+  /// Has the lane take all there is.
+  void work() {
+    do {
+      (void)lender_->turn(now_);
+      take_posted();
+    } while (lane_->step() || receiver_->in_flight() != 0);
+  }
+  /// Returns the number that acknowledges the answer to that peer's SYN, if there is one.
+  std::optional<std::uint32_t> connect(const LanePeerFrames& peer) {
+    lender_->give(peer.make(0, 0, packet::kTcpSyn, 0));
+    work();
+    const std::vector<Reply> replies = replies_of(*receiver_, now_);
+    if (replies.size() != 1 || !replies[0].has(packet::kTcpSyn | packet::kTcpAck)) return std::nullopt;
+    return replies[0].tcp().sequence + 1;
+  }
+
+  Nanos now_ = milliseconds(1000);
+  StepLane* lane_ = nullptr;
+  std::optional<StreamReceiver> receiver_;
+  std::optional<Lender> lender_;
+
+ private:
+  void take_posted() {
+    std::array<PostedFrame, 16> posted;
+    while (const std::uint32_t count = receiver_->has_queues() ? receiver_->take_posted(posted) : 0) {
+      for (std::uint32_t i = 0; i < count; ++i) lender_->take_posted(posted[i].token);
+    }
+  }
 };
 
 }  // namespace warpline::stream::testing

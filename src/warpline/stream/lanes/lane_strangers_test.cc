@@ -4,15 +4,10 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include <array>
-#include <memory>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "warpline/base/random.h"
 #include "warpline/stream/lanes/lane_peer_testing.h"
-#include "warpline/stream/lanes/step_lane_testing.h"
 
 namespace warpline::stream::testing {
 namespace {
@@ -21,21 +16,13 @@ constexpr std::uint32_t kStrangers = 1'000'000;
 constexpr std::uint32_t kAtOnce = 16;
 constexpr std::uint32_t kPiece = 10;  ///< bytes that a peer sends at a time
 
-/// By the slots of its queues; 0: it has none.
-class LaneStrangers : public ::testing::TestWithParam<std::uint32_t> {
+class LaneStrangers : public StepLanes {
  protected:
   void SetUp() override {
     ReceiverSettings settings = lane_settings();
     settings.half_open = 2;
     settings.lane_acknowledges = true;
-    auto lane = std::move(StepLane::create(lane_shape(settings, 2 * kAtOnce, 2, GetParam()))).value();
-    lane_ = lane.get();
-    receiver_.emplace(std::move(StreamReceiver::create(settings, now_, std::move(lane))).value());
-    lender_.emplace(*receiver_);
-  }
-  void TearDown() override {
-    receiver_->stop_lane();
-    EXPECT_EQ(lender_->lent(), 0U);
+    create(settings, 2 * kAtOnce, 2);
   }
 
   /// A connection, and how far it is.
@@ -48,17 +35,10 @@ class LaneStrangers : public ::testing::TestWithParam<std::uint32_t> {
     ConnectionId id;
   };
 
-  /// Has the lane take all there is, and sends what it and the receiver have to say. Returns the latter's.
-  std::vector<Reply> work() {
+  /// Has the lane take all there is, and sends what it and the receiver have to say. Returns the latter's to clients.
+  std::vector<Reply> exchange() {
     std::vector<Reply> replies;
-    do {
-      (void)lender_->turn(now_);
-      if (GetParam() == 0) continue;
-      std::array<PostedFrame, kAtOnce> posted;
-      while (const std::uint32_t count = receiver_->take_posted(posted)) {
-        for (std::uint32_t i = 0; i < count; ++i) lender_->take_posted(posted[i].token);
-      }
-    } while (lane_->step() || receiver_->in_flight() != 0);
+    work();
     for (std::uint8_t bytes[StreamReceiver::kReplyBytes];;) {
       const std::uint32_t length = receiver_->next_reply(bytes, now_);
       if (length == 0) return replies;
@@ -69,11 +49,11 @@ class LaneStrangers : public ::testing::TestWithParam<std::uint32_t> {
   }
   void open(Client& client) {
     lender_->give(client.frames.make(0, 0, packet::kTcpSyn, 0));
-    const std::vector<Reply> replies = work();
+    const std::vector<Reply> replies = exchange();
     ASSERT_EQ(replies.size(), 1U);
     client.acknowledgement = replies[0].tcp().sequence + 1;
     lender_->give(client.frames.make(1, client.acknowledgement, packet::kTcpAck, 0));
-    (void)work();
+    (void)exchange();
     bool known = false;
     while (const auto event = receiver_->poll()) {
       if (receiver_->view(event->connection)->peer.port != client.port) continue;
@@ -85,7 +65,7 @@ class LaneStrangers : public ::testing::TestWithParam<std::uint32_t> {
   void send(Client& client, std::uint8_t more_flags = 0) {
     const auto flags = static_cast<std::uint8_t>(packet::kTcpAck | more_flags);
     lender_->give(client.frames.make(1 + client.sent, client.acknowledgement, flags, kPiece));
-    (void)work();
+    (void)exchange();
     const auto view = receiver_->view(client.id);
     ASSERT_TRUE(view);
     ASSERT_EQ(view->bytes.size(), kPiece);
@@ -98,17 +78,12 @@ class LaneStrangers : public ::testing::TestWithParam<std::uint32_t> {
   void end(Client& client) {
     send(client, packet::kTcpFin);
     receiver_->close(client.id, now_);
-    (void)work();
+    (void)exchange();
     lender_->give(client.frames.make(2 + client.sent, client.acknowledgement + 1, packet::kTcpAck, 0));
-    (void)work();
+    (void)exchange();
   }
 
   static constexpr std::uint16_t kClients = 40'000;  ///< the first port of who is no stranger
-
-  Nanos now_ = milliseconds(1000);
-  StepLane* lane_ = nullptr;
-  std::optional<StreamReceiver> receiver_;
-  std::optional<Lender> lender_;
 };
 
 TEST_P(LaneStrangers, AFloodOfSynsKeepsNobodyOut) {
@@ -120,7 +95,7 @@ TEST_P(LaneStrangers, AFloodOfSynsKeepsNobodyOut) {
     const Ipv4Address address{{10, 9, static_cast<std::uint8_t>(i >> 13), static_cast<std::uint8_t>(i >> 21)}};
     lender_->give(
         LanePeerFrames(static_cast<std::uint16_t>(1 + i % (1 << 13)), address).make(i, 0, packet::kTcpSyn, 0));
-    if (i % kAtOnce == 0) (void)work();
+    if (i % kAtOnce == 0) (void)exchange();
     if (i % 1000 == 0) {
       ASSERT_NO_FATAL_FAILURE(send(settled)) << i;
     }
@@ -130,7 +105,7 @@ TEST_P(LaneStrangers, AFloodOfSynsKeepsNobodyOut) {
       ASSERT_NO_FATAL_FAILURE(end(newcomer)) << i;
     }
   }
-  (void)work();
+  (void)exchange();
   EXPECT_LT(::mallinfo2().uordblks, memory + 65'536) << "none is taken for them";
   EXPECT_EQ(receiver_->connections(), 3U);
   EXPECT_EQ(receiver_->counters().opened.get(), 1U + newcomers);
@@ -152,9 +127,9 @@ TEST_P(LaneStrangers, BlindSegmentsChangeNothing) {
     auto acknowledgement = static_cast<std::uint32_t>(random.next());
     if (acknowledgement == client.acknowledgement) ++acknowledgement;
     lender_->give(client.frames.make(sequence, acknowledgement, kind, kind == packet::kTcpAck ? 1 : 0));
-    if (i % kAtOnce == 0) (void)work();
+    if (i % kAtOnce == 0) (void)exchange();
   }
-  (void)work();
+  (void)exchange();
   ASSERT_TRUE(receiver_->view(client.id));
   EXPECT_EQ(receiver_->view(client.id)->state, ConnectionState::open);
   EXPECT_EQ(receiver_->counters().bytes.get(), 0U);

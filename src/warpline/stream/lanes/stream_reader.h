@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "warpline/base/device/alias_fence.h"
+#include "warpline/base/device/shared_words.h"
 #include "warpline/base/host_device.h"
 #include "warpline/stream/lanes/stream_board.h"
 

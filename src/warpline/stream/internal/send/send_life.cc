@@ -57,7 +57,7 @@ SenderCore::SenderCore(const SenderSettings& settings, const PayloadSource& sour
       wheel_(settings.connections, kSenderTick, now),
       turns_(settings.connections),
       events_(settings.connections),
-      strangers_(kSenderStrangers, settings.resets_per_second, now),
+      strangers_(kSenderStrangers, settings.resets_per_second, now, settings.connections),
       timestamp_base_(static_cast<std::uint32_t>(sender_secret(settings, 1))),
       next_port_(settings.first_port) {
   const std::uint32_t ports = settings.last_port - settings.first_port + 1U;
@@ -126,7 +126,7 @@ void SenderCore::close(ConnectionId id) {
 
 bool SenderCore::set_user_timeout(ConnectionId id, Nanos timeout, Nanos now) {
   SendConnection* const connection = named(id);
-  if (connection == nullptr || connection->phase == Phase::over || timeout.value <= 0) return false;
+  if (connection == nullptr || connection->state > SendState::open || timeout.value <= 0) return false;
   connection->user_timeout = timeout;
   if (connection->retransmit_at == kNever) return true;
   connection->retransmit_at =
@@ -216,6 +216,7 @@ void SenderCore::watch_window(SendConnection& connection, Nanos now) {
   const bool waits =
       connection.phase == Phase::open && connection.segments.empty() && connection.next < connection.offered;
   if (!waits || connection.retransmit_at != kNever) return;
+  connection.progress_at = now;
   connection.retransmit_at = after(now, timeout_of(connection));
   arm(connection);
 }

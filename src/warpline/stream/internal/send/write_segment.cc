@@ -54,7 +54,7 @@ void SenderCore::reset_peer(const SendConnection& connection, Nanos now) {
   answer.tcp.acknowledgement = connection.receive_next;
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
   if (connection.timestamps) OptionWriter(answer.tcp).timestamps(timestamp_at(now), connection.timestamp);
-  if (!strangers_.push(answer)) counters_.refused_replies.add(1);
+  if (!strangers_.push_own(answer)) counters_.refused_replies.add(1);
 }
 
 std::uint32_t SenderCore::timestamp_at(Nanos now) const {
@@ -220,13 +220,12 @@ std::uint32_t SenderCore::new_bytes(SendConnection& connection, bool probe) cons
 
 std::uint32_t SenderCore::write_new(SendConnection& connection, bool probe, std::span<std::uint8_t> out, Nanos now) {
   if (connection.fin_sent || connection.segments.full()) return 0;
-  if (connection.segments.empty()) {
-    if (now.value - connection.sent_at.value > timeout_of(connection).value) connection.congestion.on_idle();
-    connection.progress_at = now;
-  }
+  const bool first = connection.segments.empty();
+  if (first && now.value - connection.sent_at.value > timeout_of(connection).value) connection.congestion.on_idle();
   const std::uint32_t bytes = new_bytes(connection, probe);
   const bool fin = bytes == 0 && connection.closing && connection.next == connection.offered;
   if (bytes == 0 && !fin) return 0;
+  if (first) connection.progress_at = now;
   connection.segments.push(connection.next, fin ? 1 : bytes, fin, now);
   const SentSegment& segment = connection.segments[connection.segments.newest()];
   const std::uint32_t length = write_segment(connection, segment, out, now);
