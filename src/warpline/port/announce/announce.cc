@@ -7,7 +7,7 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
-#include "warpline/packet/responder.h"
+#include "warpline/packet/announcement.h"
 
 namespace warpline::port {
 
