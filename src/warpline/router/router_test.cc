@@ -117,11 +117,17 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     return port;
   }
 
+  [[nodiscard]] rte_mbuf* mbuf_of(const packet::FrameBytes& bytes) const {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+    EXPECT_NE(mbuf, nullptr);
+    if (mbuf == nullptr) return nullptr;
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
+    return mbuf;
+  }
   /// A frame from the link of `port`.
   void send(int port, const packet::FrameBytes& bytes) {
-    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+    rte_mbuf* mbuf = mbuf_of(bytes);
     ASSERT_NE(mbuf, nullptr);
-    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
     while (rte_eth_tx_burst(far_[port].id(), 0, &mbuf, 1) == 0) std::this_thread::yield();
   }
 
@@ -173,6 +179,14 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     const bool v4 = packet::parse(frame.ref()).l3 == packet::L3Kind::arp;
     ASSERT_TRUE(packet::Responder(host.mac, {v4 ? host.v4 : host.v6, 24}).answer(frame.ref()));
     send(port, frame.bytes());
+  }
+
+  [[nodiscard]] packet::FrameBytes echo(const IpAddress& to) const {
+    packet::FrameBytes frame = udp(kWest.v4, to);
+    frame[14 + packet::Ipv4View::kProtocol] = packet::kProtocolIcmp;
+    frame[34] = packet::kIcmpEchoRequest;
+    frame[35] = 0;
+    return packet::with_checksums(frame);
   }
 
   [[nodiscard]] std::uint64_t drops(Verdict verdict) const {
@@ -268,8 +282,8 @@ TEST_P(RouterTest, AsksForFewNeighboursDuringAScan) {
   });
   const auto most = 512 + (router_now().value - begin.value) / 500'000;
   EXPECT_LE(router_->lcores()[0]->counters().requests.get(), static_cast<std::uint64_t>(most) + 1);
-  EXPECT_GE(router_->lcores()[0]->counters().requests.get(), 512U);
-  EXPECT_GE(drops(Verdict::neighbour_unresolved), kScanned - 2 * WaitingRoom::kRoom);
+  EXPECT_GE(router_->lcores()[0]->counters().requests.get(), RouteLcore::kSlowBurst);
+  EXPECT_GE(drops(Verdict::neighbour_unresolved) + drops(Verdict::slow_path_full), kScanned - 2 * WaitingRoom::kRoom);
   wait_for([&] {
     (void)drain(0);
     (void)drain(1);
@@ -386,13 +400,6 @@ TEST_P(RouterTest, NamesWhatItDrops) {
 }
 
 TEST_P(RouterTest, AnswersForItselfOnEveryPort) {
-  const auto echo = [&](const IpAddress& to) {
-    packet::FrameBytes frame = udp(kWest.v4, to);
-    frame[14 + packet::Ipv4View::kProtocol] = packet::kProtocolIcmp;
-    frame[34] = packet::kIcmpEchoRequest;
-    frame[35] = 0;
-    return packet::with_checksums(frame);
-  };
   for (const char* own : {"10.0.0.1", "10.0.1.1"}) {
     send(0, echo(*parse_ip(own)));
     const packet::FrameBytes reply = next(0);
@@ -406,6 +413,49 @@ TEST_P(RouterTest, AnswersForItselfOnEveryPort) {
   const packet::FrameBytes back = udp(kFarV4, kWest.v4);
   send(0, back);
   EXPECT_EQ(packet::load_address<MacAddress>(next(0).data()), kWest.mac) << "learnt from its question";
+}
+
+/// One port's packets for the router take neither the lcore from those that are passed on nor the budgets of others.
+/// The rounds are the test's.
+TEST_P(RouterTest, LimitsThePacketsPerRoundThatAreNotSimplyPassedOn) {
+  stop();
+  RouteLcore& lcore = *router_->lcores()[0];
+  const auto replies = [&](int port) { return router_->paths()[port]->sent.replies.get(); };
+  const auto to_router = [&](std::uint16_t port) {
+    lcore.pass_on(port, mbuf_of(echo(*parse_ip("10.0.0.1"))), {.kind = route::HopKind::local}, true);
+  };
+  const Hop on_link{.port = 0, .kind = route::HopKind::on_link};
+  const packet::FrameBytes to_unknown = udp(kFarV4, *parse_ip("10.0.0.77"));
+  lcore.begin_round();
+  for (std::uint32_t i = 0; i < RouteLcore::kSlowBurst + 10; ++i) to_router(0);
+  EXPECT_EQ(replies(0), RouteLcore::kSlowBurst);
+  EXPECT_EQ(drops(Verdict::slow_path_full), 10U);
+  lcore.pass_on(0, mbuf_of(to_unknown), on_link, true);
+  EXPECT_EQ(drops(Verdict::slow_path_full), 11U) << "a packet with an unknown next hop";
+  lcore.pass_on(0, mbuf_of(udp(kWest.v4, *parse_ip("192.0.2.1"))), {}, true);
+  EXPECT_EQ(drops(Verdict::no_route), 1U);
+  EXPECT_EQ(lcore.counters().errors.get(), 0U);
+
+  to_router(1);
+  EXPECT_EQ(replies(1), 1U) << "another port has its own budget";
+  packet::FrameBytes question(route::kNeighbourRequestLength);
+  question.resize(route::write_neighbour_request(question, kWest.mac, kWest.v4, *parse_ip("10.0.0.1"), std::nullopt));
+  EXPECT_EQ(lcore.examine(0, mbuf_of(question)), packet::L3Kind::none);
+  EXPECT_EQ(replies(0), RouteLcore::kSlowBurst + 1) << "so have ARP and neighbour discovery";
+  const std::uint64_t sent = lcore.ports()[0].egress.pushed();
+  for (std::uint32_t i = 0; i < 100; ++i) lcore.pass_on(0, mbuf_of(udp(kFarV4, kWest.v4)), on_link, true);
+  EXPECT_EQ(lcore.ports()[0].egress.pushed(), sent + 100 + 1) << "all of them, and a question to their stale next hop";
+
+  for (int round = 1; round <= 3; ++round) {
+    lcore.begin_round();
+    for (std::uint32_t i = 0; i < RouteLcore::kSlowPerRound + 5; ++i) to_router(0);
+    EXPECT_EQ(replies(0), RouteLcore::kSlowBurst + 1 + static_cast<unsigned>(round) * RouteLcore::kSlowPerRound);
+  }
+  for (std::uint32_t i = 0; i < 2 * RouteLcore::kSlowBurst + 10; ++i) (void)lcore.examine(0, mbuf_of(question));
+  EXPECT_EQ(drops(Verdict::slow_path_full), 11U + 3 * 5 + RouteLcore::kSlowBurst + 10) << "ARP has a limit, too";
+  lcore.end();
+  for (int port = 0; port < 2; ++port) (void)drain(port);
+  EXPECT_EQ(pool_->in_use(), 0U);
 }
 
 TEST_P(RouterTest, KeepsAFewPacketsForAnUnknownNeighbour) {
@@ -441,9 +491,7 @@ TEST_P(RouterTest, KeepsTheOrderOfEachFamilyInMixedBursts) {
     } else {
       (v4 ? expected_v4 : expected_v6).push_back(routed(frame, macs_[1], kEast.mac, v4));
     }
-    rte_mbuf* mbuf = mbufs.emplace_back(rte_pktmbuf_alloc(pool_->get()));
-    ASSERT_NE(mbuf, nullptr);
-    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size())), frame.data(), frame.size());
+    ASSERT_NE(mbufs.emplace_back(mbuf_of(frame)), nullptr);
   }
   for (std::size_t sent = 0; sent < mbufs.size();) {
     sent += rte_eth_tx_burst(far_[0].id(), 0, &mbufs[sent], static_cast<std::uint16_t>(mbufs.size() - sent));
