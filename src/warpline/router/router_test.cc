@@ -2,6 +2,7 @@
 #include "warpline/router/router.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -537,6 +538,43 @@ TEST_P(RouterTest, LosesNothingWhenRoutesAreReadAgain) {
   send(0, udp(kWest.v4, kFarV4));
   (void)next(1);
   EXPECT_EQ(router_->reloads(), 3U);
+  EXPECT_EQ(router_->refused_reloads(), 1U);
+}
+
+/// Bytes of memory that the process has touched.
+std::uint64_t resident() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t size = 0;
+  std::uint64_t pages = 0;
+  file >> size >> pages;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Tables in force and one set beside them, however often routes are read: new ones are made of the old ones' memory.
+TEST_P(RouterTest, DoesNotGrowWhenRoutesAreReadAgain) {
+  const auto routes = [](int last) { return "10.77.0." + std::to_string(last) + "/32 via 10.0.1.9\n"; };
+  reload(routes(1));
+  reload(routes(2));
+  const std::uint64_t before = resident();
+  for (int i = 3; i < 7; ++i) reload(routes(i));
+  EXPECT_LT(resident(), before + (std::uint64_t{1} << 24)) << "a set has 64 MiB";
+  const packet::FrameBytes packet = udp(kWest.v4, *parse_ip("10.77.0.6"));
+  send(0, packet);
+  answer(1, kEast);
+  EXPECT_EQ(next(1), routed(packet, macs_[1], kEast.mac, true));
+  send(0, udp(kWest.v4, *parse_ip("10.77.0.5")));
+  wait_for([&] { return drops(Verdict::no_route) == 1; });
+}
+
+/// A worker that does not get on: not a third set of tables is made.
+TEST_P(RouterTest, RefusesRoutesWhileAWorkerStillReadsTheOldOnes) {
+  stop();
+  write_routes("10.78.0.0/16 via 10.0.1.9\n");
+  EXPECT_TRUE(router_->reload(routes_file_).ok());
+  EXPECT_TRUE(router_->switching());
+  const Result<void> refused = router_->reload(routes_file_, std::chrono::milliseconds(0));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("a worker still uses"), std::string::npos) << refused.error().message();
   EXPECT_EQ(router_->refused_reloads(), 1U);
 }
 
