@@ -76,12 +76,15 @@ RouteLcore::RouteLcore(const std::vector<RoutePort>& ports, const std::vector<da
                           .known = {kRequestBurst, kRequestInterval},
                           .slow = {kSlowBurst, Nanos{1}},
                           .neighbour_messages = {kSlowBurst, Nanos{1}}});
-    const packet::ResponderSettings answers{.router = true, .reporter = packet::reporter_of(own.addresses)};
+    packet::ResponderSettings answers{.router = true, .reporter = packet::reporter_of(own.addresses)};
     for (std::size_t other = 0; other < ports.size(); ++other) {
       for (const InterfaceAddress& address : ports[other].own.addresses) {
         ports_[i].routed.emplace_back(own.mac, address, answers);
-        if (other == i) ports_[i].on_link.emplace_back(own.mac, address, answers);
       }
+    }
+    for (std::size_t address = 0; address < own.addresses.size(); ++address) {
+      answers.watch = address < ports[i].watches.size() ? &ports[i].watches[address] : nullptr;
+      ports_[i].on_link.emplace_back(own.mac, own.addresses[address], answers);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <rte_mbuf.h>
@@ -10,6 +11,7 @@
 #include "warpline/base/time/clock.h"
 #include "warpline/base/units.h"
 #include "warpline/datapath/queue_path.h"
+#include "warpline/datapath/transmit.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/responder.h"
 #include "warpline/route/hop_rewrite.h"
@@ -42,7 +44,8 @@ struct alignas(64) RouteCounters {
 struct RoutePort {
   std::uint16_t id{};
   route::RouterPort own{};
-  rte_mempool* sending{};  ///< where requests come from
+  rte_mempool* sending{};                     ///< where requests come from
+  std::span<packet::AddressWatch> watches{};  ///< as port::Port::watches(); empty: nobody looks for conflicts
 };
 
 /// What one lcore has to route with, and all of routing that is not the common way: packets to the router, to
@@ -100,7 +103,10 @@ class RouteLcore {
   std::uint32_t flush_due(bool idle) {
     const std::uint64_t now = ticks_now();
     std::uint32_t sent = 0;
-    for (Port& port : ports_) sent += port.egress.flush_due(idle, now);
+    for (Port& port : ports_) {
+      sent += port.egress.flush_due(idle, now);
+      datapath::send_announcements(*port.path);
+    }
     return sent;
   }
   /// At the end: drops what waits, and sends all that is to go.

@@ -71,6 +71,7 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
       macs_.push_back(port.mac);
       own.push_back(port);
       ports.push_back({ports_.back().id(), port, pool_->get()});
+      if (i == 0) ports.back().watches = watches_;
       settings_.ports.emplace_back().addresses = port.addresses;
     }
     auto routes = route::read_routes(routes_file_, own, false);
@@ -220,6 +221,7 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
   std::vector<port::Port> ports_;
   std::vector<port::Port> far_;
   std::vector<MacAddress> macs_;
+  std::array<packet::AddressWatch, 2> watches_;  ///< of the first port's addresses
   datapath::ForwardLayout layout_;
   runtime::LcorePlan plan_;
   std::unique_ptr<Router> router_;
@@ -358,6 +360,27 @@ TEST_P(RouterTest, ReportsItsSolicitedNodeGroup) {
   EXPECT_EQ(report[62], packet::kListenerReportV2);
   EXPECT_EQ(packet::load_address<Ipv6Address>(report.data() + 74), std::get<Ipv6Address>(*parse_ip("ff02::1:ff00:1")));
   EXPECT_EQ(router_->lcores()[0]->counters().delivered_packets.get(), 1U);
+}
+
+/// RFC 5227, 2.4; RFC 4862, 5.4.4.
+TEST_P(RouterTest, NotesEachFrameOfAStationThatHasItsAddress) {
+  const IpAddress own4 = *parse_ip("10.0.0.1");
+  const IpAddress own6 = *parse_ip("fd00:1::1");
+  packet::FrameBytes claim(route::kNeighbourRequestLength);
+  claim.resize(route::write_neighbour_request(claim, kWest.mac, own4, kWest.v4, std::nullopt));
+  expect_dropped(claim, Verdict::no_listener);
+  EXPECT_EQ(watches_[0].conflicts(), 1U);
+  packet::FrameBytes probe(route::kNeighbourRequestLength);
+  probe.resize(route::write_neighbour_request(probe, kEast.mac, kEast.v6, own6, std::nullopt));
+  packet::store_address(probe.data() + 14 + packet::Ipv6View::kSource, Ipv6Address{});
+  probe[14 + packet::Ipv6View::kHeaderLength + packet::NeighbourView::kHeaderLength] = 14;  // a nonce (RFC 7527)
+  packet::SegmentedFrame advertised(packet::with_checksums(probe));
+  ASSERT_TRUE(packet::Responder(kWest.mac, {own6, 64}).answer(advertised.ref()));
+  send(0, advertised.bytes());
+  wait_for([&] { return drops(Verdict::no_listener) == 2; });
+  EXPECT_EQ(watches_[1].conflicts(), 1U);
+  EXPECT_EQ(watches_[1].other(), kWest.mac);
+  EXPECT_EQ(watches_[0].conflicts(), 1U);
 }
 
 TEST_P(RouterTest, SaysWhyItDoesNotPassOn) {

@@ -8,10 +8,14 @@
 namespace warpline::transport {
 
 MessageLink::MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
-                         std::optional<IpAddress> next, std::optional<std::uint16_t> tag)
+                         std::optional<IpAddress> next, std::optional<std::uint16_t> tag,
+                         std::span<packet::AddressWatch> watches)
     : self{mac, mtu, addresses}, gateway(next), vlan(tag) {
-  const packet::ResponderSettings answers{.reporter = packet::reporter_of(addresses)};
-  for (const InterfaceAddress& address : addresses) responders.emplace_back(mac, address, answers);
+  packet::ResponderSettings answers{.reporter = packet::reporter_of(addresses)};
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    answers.watch = i < watches.size() ? &watches[i] : nullptr;
+    responders.emplace_back(mac, addresses[i], answers);
+  }
 }
 
 const IpAddress* MessageLink::own_address(const message::PeerAddress& peer) const {

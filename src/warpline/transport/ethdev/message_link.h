@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "warpline/base/address.h"
@@ -17,7 +18,8 @@ namespace warpline::transport {
 /// What the queues of one port know together of its link. Immutable but for the neighbours, which any thread may use.
 struct MessageLink {
   MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
-              std::optional<IpAddress> next, std::optional<std::uint16_t> tag);
+              std::optional<IpAddress> next, std::optional<std::uint16_t> tag,
+              std::span<packet::AddressWatch> watches = {});
 
   /// Our address to talk to `peer` from; null if we have none of its family.
   [[nodiscard]] const IpAddress* own_address(const message::PeerAddress& peer) const;
