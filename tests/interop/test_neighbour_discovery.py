@@ -36,12 +36,12 @@ def solicitation(source, destination, options=b""):
     return frames.ip(source, destination, frames.ICMPV6, message, ttl=255)
 
 
-def query(version):
+def query(version, router="fe80::7"):
     """A general query of RFC 2710, 3, or RFC 3810, 5.1, with a router alert (RFC 2711)."""
     message = struct.pack("!BBHHH", 130, 0, 0, 1000, 0) + bytes(16) + (b"\x02\x7d\0\0" if version == 2 else b"")
-    message = frames.with_checksum("fe80::7", "ff02::1", frames.ICMPV6, message, 2)
+    message = frames.with_checksum(router, "ff02::1", frames.ICMPV6, message, 2)
     alert = bytes((frames.ICMPV6, 0, 5, 2, 0, 0, 1, 0))
-    return frames.ip("fe80::7", "ff02::1", 0, alert + message, ttl=1)
+    return frames.ip(router, "ff02::1", 0, alert + message, ttl=1)
 
 
 def next_frame(handle, wanted):
@@ -76,8 +76,9 @@ class NeighbourDiscovery(Case):
         self.addCleanup(self.near.remove)
         self.addCleanup(self.far.remove)
 
-    def started(self, command, netns, interface):
-        return self.start(*command, "--port", f"net_af_packet0,iface={interface}", "--json", netns=netns.name)
+    def started(self, command, netns, *interfaces):
+        ports = (word for i, name in enumerate(interfaces) for word in ("--port", f"net_af_packet{i},iface={name}"))
+        return self.start(*command, *ports, "--json", netns=netns.name)
 
     def stop(self, program):
         program.signal(signal.SIGINT)
@@ -176,16 +177,21 @@ class NeighbourDiscovery(Case):
         """RFC 3810, 6.2, and 5.2.12: a record of the current state, "mode is exclude"."""
         veth(self.near, "left0", self.far, "right0")
         veth(self.near, "left1", self.far, "right1")
-        question = frames.ethernet(frames.mac("33:33:00:00:00:01"), HOST, frames.ETHERTYPE_IPV6, query(2))
+        # Of each port's two queues, which answers need, one receives: the kernel chooses by the routers' addresses.
+        questions = [
+            frames.ethernet(frames.mac("33:33:00:00:00:01"), HOST, frames.ETHERTYPE_IPV6, query(2, f"fe80::{router}"))
+            for router in range(1, 33)
+        ]
         with self.near.packet_socket("left0", timeout=30) as handle, self.near.packet_socket("left1", timeout=30) as other:
-            second = ("--port", "net_af_packet1,iface=right1", "--engine", "thread")
-            program = self.started((*COMMANDS[1], *second), self.far, "right0")
+            ports = ("right0,qpairs=2", "right1,qpairs=2")
+            program = self.started((*COMMANDS[1], "--engine", "thread"), self.far, *ports)
             self.announced(handle)
-            handle.send(question)
+            for question in questions:
+                handle.send(question)
             report = next_frame(handle, is_report)
             self.assertEqual((report[62], report[70], report[74:90]), (143, 2, packed(GROUP)))
             self.assertTrue(is_right(report[14:], 48))
-            self.assertEqual(next_frame(other, lambda frame: frame[6:12] == HOST), question)
+            self.assertIn(next_frame(other, lambda frame: frame[6:12] == HOST), questions)
         self.stop(program)
 
     def test_frames_that_the_driver_cuts_are_errors(self):
@@ -194,8 +200,8 @@ class NeighbourDiscovery(Case):
         veth(self.near, "left1", self.far, "right1", mtu=9000)
         longest = 2048 - 66
         with self.near.packet_socket("left0") as handle, self.near.packet_socket("left1", timeout=30) as other:
-            second = ("--port", "net_af_packet1,iface=right1", "--packets", 2, "--interval", "20ms")
-            program = self.started(("forward", "--workload", "none", *second), self.far, "right0")
+            command = ("forward", "--workload", "none", "--packets", 2, "--interval", "20ms")
+            program = self.started(command, self.far, "right0", "right1")
             program.wait_for("stderr", LIVE_ROW)
             sent = [b"\xff" * 6 + HOST + b"\x88\xb5" + bytes([i]) * (length - 14)
                     for i, length in enumerate((1000, longest, longest + 1, 9014, 1001))]  # fmt: skip
@@ -266,7 +272,7 @@ class NeighbourDiscovery(Case):
     def test_an_interface_that_goes_while_messages_of_the_kernel_are_lost_ends_the_run(self):
         """netlink(7): ENOBUFS, and what was lost is gone."""
         veth(self.near, "left0", self.far, "right0")
-        self.far.ip("link", "add", "other0", "type", "dummy")
+        self.far.ip("link", "add", "other0", "type", "veth", "peer", "name", "other1")
         with self.near.packet_socket("left0", timeout=30) as handle:
             program = self.started(("forward", "--address", f"{OWN4}/24", "--workload", "none"), self.far, "right0")
             next_frame(handle, lambda frame: frame[12:14] == b"\x08\x06")
