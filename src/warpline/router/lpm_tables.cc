@@ -92,8 +92,12 @@ Result<void> LpmTables::make_v6(const std::vector<route::Ipv6Route>& routes, con
     v6_.reset(rte_lpm6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
     if (!v6_) return no_table("table of IPv6 routes", rte_errno);
   } else {
-    rte_lpm6_delete_all(v6_.get());
+    // rte_lpm6_delete_all() would write all 64 MiB, most of which nothing has touched so far.
+    for (const route::Ipv6Route& route : v6_routes_) {
+      if (route.length != 0) rte_lpm6_delete(v6_.get(), dpdk_address(&route.prefix), route.length);
+    }
   }
+  v6_routes_ = routes;
   runtime::SetupStep step("making the table of IPv6 routes", routes.size());
   for (const route::Ipv6Route& route : routes) {
     step.advance();

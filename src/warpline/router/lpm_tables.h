@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include <rte_lpm.h>
 #include <rte_lpm6.h>
@@ -67,6 +68,7 @@ class LpmTables {
   std::uint32_t v4_groups_ = 0;                        ///< second-level tables that v4_ has
   std::uint32_t v6_groups_ = 0;                        ///< and v6_
   std::uint32_t v6_rules_ = 0;                         ///< rules that v6_ takes
+  std::vector<route::Ipv6Route> v6_routes_;            ///< in v6_
   std::uint32_t v6_default_ = route::RouteSet::kNone;  ///< rte_lpm6 takes no prefix of length 0
 };
 static_assert(RouteLookup<LpmTables>);
