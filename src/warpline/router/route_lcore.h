@@ -54,12 +54,14 @@ struct RoutePort {
 ///
 /// Packets that need more than a lookup and a rewrite (those for the router itself, those whose next hop has no MAC
 /// address yet, those that get an ICMP error) have a budget per receiving port, so that their senders do not take the
-/// lcore from the packets that are passed on. It is refilled per round. ARP and neighbour discovery have one of their
+/// lcore from the packets that are passed on. It is refilled per round, and by time, as rounds are few where an lcore
+/// shares its core. ARP and neighbour discovery have one of their
 /// own: next hops stay known while others flood the router.
 class RouteLcore {
  public:
-  static constexpr std::uint32_t kSlowBurst = 256;   ///< slow packets of a port at once, of either budget
-  static constexpr std::uint32_t kSlowPerRound = 2;  ///< and per round in the long run
+  static constexpr std::uint32_t kSlowBurst = 1024;      ///< slow packets of a port at once, of either budget
+  static constexpr std::uint32_t kSlowPerRound = 2;      ///< and in the long run, per round
+  static constexpr std::int64_t kSlowInterval = 20'000;  ///< and one each so many nanoseconds
 
   /// One port, as this lcore uses it.
   struct Port {
@@ -102,6 +104,7 @@ class RouteLcore {
   /// Once a round: sends what is due. Returns how many packets left.
   std::uint32_t flush_due(bool idle) {
     const std::uint64_t now = ticks_now();
+    round_ended_ = now;
     std::uint32_t sent = 0;
     for (Port& port : ports_) {
       sent += port.egress.flush_due(idle, now);
@@ -133,8 +136,12 @@ class RouteLcore {
   void use(std::uint32_t neighbour, std::uint16_t tx_port, Nanos time);
   void ask(const route::NeighbourKey& key, const route::NeighbourQuestion& question);
   void call_waiting();
-  /// The clock of the budgets: it advances by kSlowPerRound per round.
-  [[nodiscard]] Nanos slow_now() const { return {static_cast<std::int64_t>(rounds_ * kSlowPerRound)}; }
+  /// The clock of the budgets: it advances by kSlowPerRound per round, and by one per kSlowInterval, as of the end of
+  /// the last round.
+  [[nodiscard]] Nanos slow_now() const {
+    return {static_cast<std::int64_t>(rounds_ * kSlowPerRound) +
+            static_cast<std::int64_t>(ticks_to_nanos(round_ended_)) / kSlowInterval};
+  }
   [[nodiscard]] bool is_own(const IpAddress& address) const;
   /// A report for each group of the port, in answer to a query.
   void report_groups(std::uint16_t rx_port, const rte_mbuf* query, const std::vector<packet::Responder>& responders);
@@ -148,6 +155,7 @@ class RouteLcore {
   std::uint32_t events_seen_ = 0;
   Nanos look_again_{0};
   std::uint64_t rounds_ = 0;
+  std::uint64_t round_ended_ = 0;  ///< when the last one did, in ticks
   route::TokenBucket errors_;
   RouteCounters counters_;
 };
