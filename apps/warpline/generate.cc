@@ -12,7 +12,6 @@
 #include "traffic_layout.h"
 #include "warpline/datapath/run_inputs.h"
 #include "warpline/memory/packet_pool.h"
-#include "warpline/port/announce/announce.h"
 #include "warpline/port/link_wait.h"
 #include "warpline/port/port.h"
 #include "warpline/report/live.h"
@@ -143,11 +142,15 @@ class GenerateRun : RunFrame {
   }
 
   void make_workers() {
+    std::vector<port::Announcer*> announcers;
     for (std::size_t i = 0; i < ports_.size(); ++i) {
       const std::vector<InterfaceAddress>& addresses = config_.ports[i].addresses;
       std::optional<packet::Responder>& responder = responders_.emplace_back();
-      if (!addresses.empty()) responder.emplace(ports_[i].mac(), addresses.front());
-      port::announce(ports_[i], addresses, *pools_[i].get());
+      announcers.push_back(
+          &announce_by(std::make_unique<port::Announcer>(ports_[i], ports_[i].mac(), addresses, *pools_[i].get())));
+      if (addresses.empty()) continue;
+      responder.emplace(ports_[i].mac(), addresses.front(),
+                        packet::ResponderSettings{.watch = ports_[i].watches().data()});
     }
     for (std::uint16_t i = 0; i < lcores_.workers.size(); ++i) {
       const std::size_t port = i / queues();
@@ -157,7 +160,8 @@ class GenerateRun : RunFrame {
                                         .port = ports_[port].id(),
                                         .queue = static_cast<std::uint16_t>(i % queues()),
                                         .yields = lcores_.workers[i].gives_way,
-                                        .responder = responders_[port] ? &*responders_[port] : nullptr},
+                                        .responder = responders_[port] ? &*responders_[port] : nullptr,
+                                        .announcer = i % queues() == 0 ? announcers[port] : nullptr},
           *pools_[port].get()));
     }
   }

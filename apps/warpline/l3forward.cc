@@ -9,7 +9,6 @@
 
 #include "commands.h"
 #include "frame/forward_frame.h"
-#include "warpline/port/announce/announce.h"
 #include "warpline/report/live.h"
 #include "warpline/report/route_totals.h"
 #include "warpline/report/run_end.h"
@@ -56,8 +55,7 @@ class L3ForwardRun : PathsFrame {
       report::add(snapshot, router_->paths(), ports());
       if (capture_) report::add(snapshot, capture_->totals());
     }));
-    for (std::size_t i = 0; i < ports().size(); ++i)
-      port::announce(ports()[i], config_.ports[i].addresses, ports_->sending_pool(i));
+    announce_ports(ports(), router_->paths());
     WARPLINE_CHECK(launch(workers_, [this](std::size_t role) { router_->run(role); }));
     if (capture_) capture_->start();
     const report::LiveResult live = supervise();
@@ -81,7 +79,8 @@ class L3ForwardRun : PathsFrame {
       const port::Port& port = ports()[i];
       routed.push_back({port.id(),
                         {.mac = port.mac(), .mtu = port.setup().mtu, .addresses = config_.ports[i].addresses},
-                        &ports_->sending_pool(i)});
+                        &ports_->sending_pool(i),
+                        port.watches()});
     }
     return routed;
   }

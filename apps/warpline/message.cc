@@ -18,7 +18,6 @@
 #include "warpline/base/output.h"
 #include "warpline/base/secrets/draw_secret.h"
 #include "warpline/gpu/device.h"
-#include "warpline/port/announce/announce.h"
 #include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
@@ -127,7 +126,8 @@ class MessageRun : RunFrame {
     pattern_ = service::MessagePattern(bytes);
     for (std::uint16_t i = 0; i < parts_.size(); ++i) parts_[i].transport = &port_->queue(i);
     announce(ports());
-    port::announce(port_->port(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0));
+    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
+        port_->port(), port_->port().mac(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0))));
     return {};
   }
 

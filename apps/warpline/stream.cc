@@ -18,7 +18,6 @@
 #include "stream_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
-#include "warpline/port/announce/announce.h"
 #include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
@@ -121,7 +120,8 @@ class StreamRun : RunFrame {
     WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt, queues,
                                                       config_.stream.vlan, lanes));
     announce(ports());
-    port::announce(port_->port(), port.addresses, *port_->pool(), config_.stream.vlan);
+    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
+        port_->port(), port_->port().mac(), port.addresses, *port_->pool(), config_.stream.vlan)));
     return {};
   }
 

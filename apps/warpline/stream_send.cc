@@ -18,7 +18,6 @@
 #include "warpline/base/output.h"
 #include "warpline/base/secrets/draw_secret.h"
 #include "warpline/gpu/device.h"
-#include "warpline/port/announce/announce.h"
 #include "warpline/port/removal.h"
 #include "warpline/report/run_end.h"
 #include "warpline/report/run_metrics.h"
@@ -99,7 +98,8 @@ class SendRun : RunFrame {
     WARPLINE_TRY(port_, stream_port::SendPort::open(port, config_.pool, settings, sources, next_hop_, clock_.now(),
                                                     std::nullopt, config_.stream.vlan, payload));
     announce(ports());
-    port::announce(port_->port(), port.addresses, *port_->pool(), config_.stream.vlan);
+    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
+        port_->port(), port_->port().mac(), port.addresses, *port_->pool(), config_.stream.vlan)));
     return {};
   }
 

@@ -139,10 +139,10 @@ class Lab {
     draw_destinations();
     note_where_to();
     begin = ticks_now();
-    lpm_.emplace(value_or_exit(router::LpmTables::make(set_, {.number = 100})));
+    lpm_.emplace(value_or_exit(router::LpmTables::make(set_, {.number = 100}, {})));
     seconds_["lpm"] = seconds_since(begin);
     begin = ticks_now();
-    fib_.emplace(value_or_exit(router::FibTables::make(set_, {.number = 101})));
+    fib_.emplace(value_or_exit(router::FibTables::make(set_, {.number = 101}, {})));
     seconds_["fib"] = seconds_since(begin);
     make_hops();
   }
@@ -220,7 +220,7 @@ class Lab {
     router::RouteLcore lcore(route_ports, both, neighbours_);
     router::GenerationSwitch<Tables> generations;
     generations.publish(
-        std::make_unique<const router::Generation<Tables>>(router::Generation<Tables>{Tables(tables), hops_, 1}));
+        std::make_unique<router::Generation<Tables>>(router::Generation<Tables>{Tables(tables), hops_, 1}));
     router::RouteStage<Tables> stage(generations, lcore, budget, kBurst);
     const double cycles = measure([&] { return stage.poll(); });
     stage.drain();

@@ -46,6 +46,11 @@ class Namespace:
     def ip(self, *arguments):
         return ip("-n", self.name, *arguments)
 
+    def batch(self, commands):
+        """Many commands of ip, by one process."""
+        text = "".join(f"{command}\n" for command in commands)
+        subprocess.run(["ip", "-n", self.name, "-batch", "-"], input=text, check=True, capture_output=True, text=True)
+
     def sysctl(self, name, value):
         with self.entered(), open(f"/proc/sys/{name.replace('.', '/')}", "w", encoding="ascii") as file:
             file.write(str(value))

@@ -73,8 +73,8 @@ Result<std::unique_ptr<BenchRoutes>> BenchRoutes::make(const std::vector<port::P
     Filling filling{mac, to, frame_bytes};
     rte_mempool_obj_iter(pools[from], fill, &filling);
   }
-  WARPLINE_TRY(router::LpmTables tables, router::LpmTables::make(set, {.number = 1, .node = -1}));
-  routes->generations_.publish(std::make_unique<const router::Generation<router::LpmTables>>(
+  WARPLINE_TRY(router::LpmTables tables, router::LpmTables::make(set, {.number = 1, .node = -1}, {}));
+  routes->generations_.publish(std::make_unique<router::Generation<router::LpmTables>>(
       router::Generation<router::LpmTables>{std::move(tables), std::move(hops), 1}));
   routes->lcore_ = std::make_unique<router::RouteLcore>(routes->ports_, paths, routes->neighbours_);
   routes->stage_ = std::make_unique<router::RouteStage<router::LpmTables>>(routes->generations_, *routes->lcore_,

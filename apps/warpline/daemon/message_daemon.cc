@@ -13,7 +13,6 @@
 #include "frame/run_frame.h"
 #include "message_layout.h"
 #include "warpline/base/output.h"
-#include "warpline/port/announce/announce.h"
 #include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
@@ -86,7 +85,8 @@ class MessageDaemonRun : RunFrame {
     WARPLINE_TRY(port_, transport::MessagePort::open(port, setup));
     transport_ = &port_->queue(0);
     announce(ports());
-    port::announce(port_->port(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0));
+    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
+        port_->port(), port_->port().mac(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0))));
     return {};
   }
 

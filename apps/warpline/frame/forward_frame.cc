@@ -186,14 +186,25 @@ void ForwarderFrame::make_far_workers() {
   }
 }
 
+void PathsFrame::announce_ports(std::span<const port::Port> ports,
+                                std::span<const std::unique_ptr<datapath::QueuePath>> paths) {
+  for (std::size_t i = 0; i < config_.ports.size(); ++i) {
+    if (config_.ports[i].addresses.empty()) continue;
+    port::Announcer& announcer = announce_by(std::make_unique<port::Announcer>(
+        ports[i], ports[i].mac(), config_.ports[i].addresses, ports_->sending_pool(i)));
+    const port::PortQueue first{ports[i].id(), 0};
+    const auto path = std::ranges::find(paths, first, [](const auto& any) { return any->rx; });
+    if (path != paths.end()) (*path)->announcer = &announcer;
+  }
+}
+
 Result<void> ForwarderFrame::launch_forwarding(const std::function<Result<void>()>& before) {
   {
     const runtime::SetupStep step("starting the GPU's copies");
     WARPLINE_CHECK(ports_->start_copies());
   }
   WARPLINE_CHECK(forwarder_->start());
-  for (std::size_t i = 0; i < config_.ports.size() && !config_.forward.loopback; ++i)
-    port::announce(ports()[i], config_.ports[i].addresses, ports_->sending_pool(i));
+  if (!config_.forward.loopback) announce_ports(ports(), forwarder_->paths());
   if (before) WARPLINE_CHECK(before());
   WARPLINE_CHECK(end_set_up());
   if (capture_) capture_->start();

@@ -69,6 +69,9 @@ class PathsFrame : protected RunFrame {
   /// Does what RunFrame::tend() does, and what captures wait for.
   void tend();
 
+  /// Announces the addresses of the configured ports, and has the workers of `paths` do so from then on.
+  void announce_ports(std::span<const port::Port> ports, std::span<const std::unique_ptr<datapath::QueuePath>> paths);
+
   std::optional<forward::ForwardPorts> ports_;
   std::unique_ptr<datapath::PathTaps> taps_;        ///< null: nothing can be captured
   std::unique_ptr<datapath::PathCapture> capture_;  ///< null: nothing is captured

@@ -23,6 +23,11 @@
 #include "warpline/runtime/iova_mode.h"
 
 namespace warpline {
+namespace {
+
+Nanos monotonic_now() { return {static_cast<std::int64_t>(report::monotonic_seconds() * 1e9)}; }
+
+}  // namespace
 
 bool is_given(const config::LoadedConfig& loaded, std::string_view setting) {
   return std::ranges::any_of(loaded.settings, [&](const config::Setting& known) {
@@ -135,7 +140,15 @@ void RunFrame::tend() {
     counters_noted_s_ = report::monotonic_seconds();
     crash_report_->note_counters(metrics::write(counted_(), metrics::Exposition::text));
   }
+  for (const auto& announcer : announcers_) {
+    for (const std::string& line : announcer->tend(monotonic_now())) spdlog::warn("{}", line);
+  }
   service_manager_.alive();
+}
+
+port::Announcer& RunFrame::announce_by(std::unique_ptr<port::Announcer> announcer) {
+  announcer->begin(monotonic_now());
+  return *announcers_.emplace_back(std::move(announcer));
 }
 
 void RunFrame::begin_end() {

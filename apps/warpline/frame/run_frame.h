@@ -19,6 +19,7 @@
 #include "warpline/base/result.h"
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/metrics/snapshot.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/port.h"
 #include "warpline/report/live.h"
 #include "warpline/report/report.h"
@@ -63,6 +64,10 @@ class RunFrame {
   /// Says on stderr what costs rate or latency, then what `recycling` could not do, if the command recycles, and which
   /// links are down: it waits for these, unless await_links() was called before.
   void announce(std::span<const port::Port> ports, const memory::Recycling* recycling = nullptr);
+
+  /// Announces the addresses of a started port, before a worker has its first transmit queue, and has tend() announce
+  /// and defend them from then on: the worker that has the queue is given what this returns.
+  port::Announcer& announce_by(std::unique_ptr<port::Announcer> announcer);
 
   /// Starts `run` on the lcore of each worker of the plan, with the worker's index; the clock of the run starts, too.
   /// After an error the caller stops the workers that were launched.
@@ -149,6 +154,7 @@ class RunFrame {
   std::string reload();
   [[nodiscard]] Result<std::vector<std::string>> read_again();
 
+  std::vector<std::unique_ptr<port::Announcer>> announcers_;
   TakeOver take_over_;                          ///< empty: the run has nothing that may change
   std::function<metrics::Snapshot()> counted_;  ///< what the run has counted so far; empty before answer_metrics()
   std::optional<exporter::Exporter> exporter_;

@@ -17,6 +17,7 @@
 #include "warpline/datapath/stage.h"
 #include "warpline/memory/recycler.h"
 #include "warpline/packet/responder.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/port_queue.h"
 #include "warpline/port/send_limits.h"
 
@@ -80,6 +81,7 @@ struct QueuePath {
   std::uint32_t most_held = 0;  ///< packets in bursts that wait for others; 0: as many as the ring of bursts takes
   std::uint32_t tx_retries;
   std::optional<packet::Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
+  port::Announcer* announcer = nullptr;        ///< set: has frames that the lcore that transmits sends by `reply`
   bool counts_bytes = true;                    ///< false: as far as no stage looks at the packets anyway
   memory::Recycler* recycler = nullptr;  ///< of the lcore that receives and sends, if there is anything to recycle
   std::uint16_t recycle_index = 0;       ///< of both rx and tx there

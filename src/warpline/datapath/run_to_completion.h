@@ -29,6 +29,7 @@ class RunToCompletion final : public Stage {
 
   /// Flat, because a call is dear where a burst costs sixty cycles.
   [[gnu::flatten]] std::uint16_t poll() override {
+    send_announcements(path_);
     if (sampler_.due() || traced_ || path_.trace.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       return timed_step();
     return step<false>();

@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 
 #include "warpline/datapath/queue_path.h"
+#include "warpline/port/announce/announce.h"
 
 namespace warpline::datapath {
 
@@ -30,6 +31,12 @@ inline std::uint16_t transmit(QueuePath& path, port::PortQueue to, rte_mbuf** mb
   path.sent.packets.add(count);
   if (bytes != 0) path.sent.bytes.add(bytes);
   return count;
+}
+
+/// Sends what the receiving port has to say of its addresses. Once per iteration of the lcore that transmits.
+inline void send_announcements(QueuePath& path) {
+  if (path.announcer != nullptr && path.announcer->due()) [[unlikely]]
+    path.announcer->send(path.reply);
 }
 
 /// Drops one packet for `reason`, or sends the answer that it has become. Out of line: neither is the common way.

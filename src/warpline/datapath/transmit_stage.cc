@@ -8,6 +8,7 @@
 namespace warpline::datapath {
 
 std::uint16_t TransmitStage::poll() {
+  send_announcements(path_);
   const handoff::Burst* burst = ring_.completed();
   if (burst == nullptr) return 0;
   const gpu::TraceRange range("complete");

@@ -164,7 +164,9 @@ std::vector<ForwardPort> ForwardPorts::near() const {
   for (std::size_t i = 0; i < count; ++i) {
     const port::PortSettings& settings = port_settings(i);
     near.push_back({ports_[i].id(), ports_[i].setup().mtu, ports_[i].mac(), std::nullopt});
-    if (!settings.addresses.empty()) near.back().address = settings.addresses.front();
+    if (settings.addresses.empty()) continue;
+    near.back().address = settings.addresses.front();
+    near.back().watch = ports_[i].watches().data();
   }
   return near;
 }

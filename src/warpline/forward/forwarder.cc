@@ -54,8 +54,10 @@ std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings&
                        std::ranges::any_of(ports, does_not_count) ||
                        std::ranges::any_of(ports, [](const ForwardPort& port) { return port.address.has_value(); });
   if (rx.address) {
-    // A query that is to leave by another port is for the hosts there, too.
-    path->responder.emplace(rx.mac, *rx.address, packet::ResponderSettings{.queries = route.rx_port == route.tx_port});
+    // A query that is to leave by another port is for the hosts there, too: the watch has it answered.
+    path->responder.emplace(
+        rx.mac, *rx.address,
+        packet::ResponderSettings{.queries = route.rx_port == route.tx_port, .reporter = {}, .watch = rx.watch});
   }
   return path;
 }

@@ -23,6 +23,7 @@ struct ForwardPort {
   std::uint16_t mtu{};                        ///< bytes of layer-3 packet
   MacAddress mac{};                           ///< its own
   std::optional<InterfaceAddress> address{};  ///< set: ARP, ND and echo for it are answered
+  packet::AddressWatch* watch = nullptr;      ///< of `address`, if anybody looks for conflicts
 };
 
 /// All paths between the ports of one `forward` run. Control thread: create, prepare, start, launch run() on every

@@ -11,6 +11,7 @@
 namespace warpline::ingest {
 
 std::uint16_t DeliverStage::poll() {
+  datapath::send_announcements(path_);
   const handoff::Burst* burst = ring_.completed();
   if (burst == nullptr) return 0;
   const gpu::TraceRange range("complete");

@@ -20,6 +20,7 @@ namespace warpline::memory {
   if (frame.count != 1 || !RTE_MBUF_DIRECT(mbuf) || rte_mbuf_refcnt_read(mbuf) != 1) return false;
   if (parsed.l4 != packet::L4Kind::icmpv6 || rte_pktmbuf_tailroom(mbuf) < kMore) return false;
   Segment& head = frame.segments[0];
+  if (parsed.l4_offset >= head.length || head.data[parsed.l4_offset] != packet::kNeighbourSolicitation) return false;
   std::memset(head.data + head.length, 0, kMore);
   head.length += kMore;
   frame.length += kMore;

@@ -62,6 +62,10 @@ enum class ListenerRecord : std::uint8_t {
 inline constexpr std::uint32_t kListenerReportLength = EthernetView::kHeaderLength + Ipv6View::kHeaderLength +
                                                        kListenerAlertLength + kListenerRecord + kListenerRecordLength;
 
+/// Frame bytes of a report of version 1.
+inline constexpr std::uint32_t kListenerReportLengthV1 =
+    EthernetView::kHeaderLength + Ipv6View::kHeaderLength + kListenerAlertLength + kListenerV1Length;
+
 /// Writes the IPv6 header, the hop-by-hop header with the router alert and the beginning of the message: all but the
 /// sources, if any, which are where they belong already. `ip` holds 48 bytes and the message.
 WARPLINE_HD inline void emit_listener_report(std::uint8_t* ip, const Ipv6Address& source, const Ipv6Address& group,

@@ -7,7 +7,8 @@ Responder::Responder(const MacAddress& mac, const InterfaceAddress& address, con
     : v4_(std::holds_alternative<Ipv4Address>(address.address)),
       router_(settings.router),
       queries_(settings.queries),
-      reporter_(settings.reporter) {
+      reporter_(settings.reporter),
+      watch_(settings.watch) {
   store_address(mac_, mac);
   if (v4_) {
     store_address(ip_, std::get<Ipv4Address>(address.address));

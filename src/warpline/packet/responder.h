@@ -8,6 +8,7 @@
 #include "warpline/base/address.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
+#include "warpline/packet/announcement.h"
 #include "warpline/packet/listener.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
@@ -19,10 +20,16 @@ struct ResponderSettings {
   bool router = false;     ///< advertisements say that the sender is a router (RFC 4861, 4.4)
   bool queries = true;     ///< answers listener queries; false: whoever has the frame passes it on to others
   Ipv6Address reporter{};  ///< link-local source of reports; unspecified: the port has no such address (RFC 3590)
+  /// Set: is told of stations that have the same address, and of listener queries that are passed on. It outlives the
+  /// responder. On the host only.
+  AddressWatch* watch = nullptr;
 };
 
 /// Answers ARP requests, neighbour solicitations, echo requests and multicast listener queries for one address, by
 /// turning the request into its reply in place. Holds nothing but its addresses: any thread, host or device.
+///
+/// ARP that another station sends from the address (RFC 5227, 2.4), and advertisements of it (RFC 4862, 5.4.4), are
+/// noted in ResponderSettings::watch.
 ///
 /// Listener queries are answered with a report of the address's solicited-node group, without the random delay up to
 /// the query's maximum (RFC 3810, 6.2; RFC 2710, 4).
@@ -53,7 +60,8 @@ class Responder {
     const std::uint8_t* type = bytes_at(frame, parsed.l4_offset, 1, &scratch);
     if (type == nullptr) return false;
     if (*type == kNeighbourSolicitation) return answer_solicitation(frame, parsed);
-    if (*type == kListenerQuery) return queries_ && answer_listener_query(frame, parsed);
+    if (*type == kListenerQuery) return answer_listener_query(frame, parsed);
+    if (*type == kNeighbourAdvertisement) note_advertisement(frame, parsed);
     return answer_echo(frame, parsed);
   }
 
@@ -99,10 +107,12 @@ class Responder {
     if (!v4_ || frame.head_length() < parsed.l3_offset + ArpView::kHeaderLength) return false;
     std::uint8_t* arp = frame.data() + parsed.l3_offset;
     const ArpView view(arp);
-    const bool from_us = equal_bytes(view.sender_ip(), ip_, 4);
-    const bool from_group = (view.sender_mac()[0] & 1) != 0;
-    if (view.operation() != kArpRequest || from_us || from_group || !equal_bytes(view.target_ip(), ip_, 4))
+    if ((view.sender_mac()[0] & 1) != 0) return false;
+    if (equal_bytes(view.sender_ip(), ip_, 4)) {
+      note_conflict(view.sender_mac());
       return false;
+    }
+    if (view.operation() != kArpRequest || !equal_bytes(view.target_ip(), ip_, 4)) return false;
     std::memcpy(frame.data() + EthernetView::kDestination, view.sender_mac(), kMacLength);
     std::memcpy(frame.data() + EthernetView::kSource, mac_, kMacLength);
     store_be16(arp + ArpView::kOperation, kArpReply);
@@ -112,6 +122,18 @@ class Responder {
     return true;
   }
 
+  /// `mac` says that it has our address.
+  WARPLINE_HD void note_conflict([[maybe_unused]] const std::uint8_t* mac) const {
+#ifndef __CUDA_ARCH__
+    if (watch_ != nullptr && !equal_bytes(mac, mac_, kMacLength)) watch_->note_conflict(mac);
+#endif
+  }
+  WARPLINE_HD void note_query([[maybe_unused]] bool version_1) const {
+#ifndef __CUDA_ARCH__
+    if (watch_ != nullptr) watch_->note_query(version_1 ? AddressWatch::kQueryV1 : AddressWatch::kQueryV2);
+#endif
+  }
+  WARPLINE_HD void note_advertisement(FrameRef frame, const ParsedFrame& parsed) const;
   [[nodiscard]] WARPLINE_HD bool answer_echo(FrameRef frame, const ParsedFrame& parsed) const;
   [[nodiscard]] WARPLINE_HD bool answer_solicitation(FrameRef frame, const ParsedFrame& parsed) const;
   [[nodiscard]] WARPLINE_HD bool answer_listener_query(FrameRef frame, const ParsedFrame& parsed) const;
@@ -134,6 +156,7 @@ class Responder {
   bool router_;
   bool queries_;
   Ipv6Address reporter_;
+  AddressWatch* watch_;
   std::uint8_t ip_[16] = {};  ///< IPv4: the first four bytes
 };
 
@@ -162,6 +185,20 @@ WARPLINE_HD inline bool Responder::answer_echo(FrameRef frame, const ParsedFrame
   scatter(frame, parsed.l4_offset, &type, 1);
   update_checksums(frame, parsed);
   return true;
+}
+
+/// RFC 4861, 7.1.2; RFC 4862, 5.4.4.
+WARPLINE_HD inline void Responder::note_advertisement(FrameRef frame, const ParsedFrame& parsed) const {
+  const std::uint32_t length = l4_total(parsed);
+  if (v4_ || parsed.l3_length != Ipv6View::kHeaderLength || length < NeighbourView::kHeaderLength) return;
+  if (frame.head_length() < parsed.l4_offset + length) return;
+  const Ipv6View ipv6(frame.data() + parsed.l3_offset);
+  const NeighbourView advertisement(frame.data() + parsed.l4_offset, length);
+  if (ipv6.hop_limit() != kNeighbourHopLimit || !equal_bytes(advertisement.target(), ip_, 16)) return;
+  const std::uint8_t* option = advertisement.link_layer(kOptionTargetLinkLayer);
+  const std::uint8_t* const mac = option != nullptr ? option : EthernetView(frame.data()).source();
+  if ((mac[0] & 1) != 0 || verify_checksums(frame, parsed) != Verdict::forward) return;
+  note_conflict(mac);
 }
 
 /// RFC 4861, 7.1.1 and 7.2.4.
@@ -243,6 +280,10 @@ WARPLINE_HD inline bool Responder::answer_listener_query(FrameRef frame, const P
   if (length < kListenerQueryLength + 16U * sources && !version_1) return false;
   if (general && sources != 0) return false;
   if (verify_checksums(frame, parsed) != Verdict::forward) return false;
+  if (!queries_) {
+    note_query(version_1);
+    return false;
+  }
 
   // All sources are wanted: of those asked about, each one. They lie where the report has them.
   const ListenerRecord record = sources != 0 ? ListenerRecord::is_include : ListenerRecord::is_exclude;

@@ -105,6 +105,28 @@ TEST(Responder, NoReplyToOtherArp) {
   expect_silence(responder4(), gratuitous);
 }
 
+/// RFC 5227, 2.4: any ARP packet whose sender address is ours and whose sender hardware address is not.
+TEST(Responder, ArpFromItsAddressByAnotherStationIsAConflict) {
+  AddressWatch watch;
+  const Responder responder(kTestDestinationMac, {kTestDestinationV4, 24}, {.watch = &watch});
+  FrameBytes claim = arp_request();
+  store_address(claim.data() + kIp + ArpView::kSenderIp, kTestDestinationV4);
+  expect_silence(responder, claim);
+  EXPECT_EQ(watch.conflicts(), 1U);
+  EXPECT_EQ(watch.other(), kTestSourceMac);
+  expect_silence(responder, with(claim, kIp + ArpView::kOperation + 1, kArpReply));
+  EXPECT_EQ(watch.conflicts(), 2U);
+  FrameBytes ours = claim;
+  store_address(ours.data() + kIp + ArpView::kSenderMac, kTestDestinationMac);
+  expect_silence(responder, ours);
+  expect_silence(responder, with(claim, kIp + ArpView::kSenderMac, 3));
+  (void)answer(responder, arp_request());
+  FrameBytes probe = arp_request();
+  store_address(probe.data() + kIp + ArpView::kSenderIp, Ipv4Address{});
+  (void)answer(responder, probe);
+  EXPECT_EQ(watch.conflicts(), 2U);
+}
+
 TEST(Responder, EchoReply) {
   const FrameBytes reply = answer(responder4(), echo4(counting(31)) + FrameBytes(3));
   EXPECT_EQ(parsed<EthernetHeader>(reply, 0), (EthernetHeader{kTestSourceMac, kTestDestinationMac, kEtherTypeIpv4}));
@@ -210,6 +232,24 @@ TEST(Responder, NeighbourAdvertisementToAllWhenTheAddressIsProbed) {
   EXPECT_EQ(parsed<Ipv6Header>(reply, kIp).destination,
             (Ipv6Address{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}));
   EXPECT_EQ(parsed<NeighbourMessage>(reply, kIp + 40).flags, kAdvertisementOverride);
+}
+
+/// RFC 4862, 5.4.4; valid as RFC 4861, 7.1.2, has it.
+TEST(Responder, AdvertisementOfItsAddressByAnotherStationIsAConflict) {
+  AddressWatch watch;
+  const Responder responder(kTestDestinationMac, {kTestDestinationV6, 64}, {.watch = &watch});
+  const MacAddress other{{2, 0, 0, 0, 0, 0x55}};
+  const FrameBytes probed = solicitation(kNonceOption, Ipv6Address{});
+  const FrameBytes claim = answer(Responder(other, {kTestDestinationV6, 64}), probed);
+  expect_silence(responder, claim);
+  EXPECT_EQ(watch.conflicts(), 1U);
+  EXPECT_EQ(watch.other(), other);
+  expect_silence(responder, answer(responder6(), probed));  // our own, come back
+  expect_silence(responder, with(claim, kIp + Ipv6View::kHopLimit, 64));
+  expect_silence(responder, with(claim, claim.size() - 1, 0x56));  // a wrong checksum
+  expect_silence(Responder(kTestDestinationMac, {kTestSourceV6, 64}, {.watch = &watch}), claim);
+  expect_silence(responder6(), claim);
+  EXPECT_EQ(watch.conflicts(), 1U);
 }
 
 TEST(Responder, NoReplyToOtherSolicitations) {
@@ -382,6 +422,18 @@ TEST(Responder, NoReplyToOtherListenerQueries) {
   FrameBytes damaged = query(general);
   damaged.back() ^= 1;
   expect_silence(responder6(), damaged);
+}
+
+TEST(Responder, ListenerQueriesThatArePassedOnAreNoted) {
+  AddressWatch watch;
+  const Responder responder(kTestDestinationMac, {kTestDestinationV6, 64}, {.queries = false, .watch = &watch});
+  expect_silence(responder, query(kQueryHead + kNoGroup + kQueryTail));
+  EXPECT_EQ(watch.take_queries(), AddressWatch::kQueryV2);
+  EXPECT_EQ(watch.take_queries(), AddressWatch::kNoQuery);
+  expect_silence(responder, query(kQueryHead + kNoGroup));
+  EXPECT_EQ(watch.take_queries(), AddressWatch::kQueryV1);
+  expect_silence(responder, query(kQueryHead + kNoGroup + kQueryTail, "ff02::1", "fd00::7"));  // not from the link
+  EXPECT_EQ(watch.take_queries(), AddressWatch::kNoQuery);
 }
 
 TEST(Responder, NeighbourDiscoveryOnlyInTheFirstSegment) {

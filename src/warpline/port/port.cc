@@ -118,6 +118,8 @@ Port& Port::operator=(Port&& other) noexcept {
   unused_outputs_ = std::move(other.unused_outputs_);
   mapped_ = std::exchange(other.mapped_, {});
   device_config_ = other.device_config_;
+  watches_ = std::move(other.watches_);
+  cut_ = std::move(other.cut_);
   return *this;
 }
 
@@ -130,6 +132,7 @@ void Port::close() {
   const runtime::CapturedLog log;
   end_removal_watch(id_, name_);
   unmap();
+  end_dropping();
   rte_eth_dev_close(id_);
   // A vdev goes altogether, so that its name can be used again. A PCI device may have other ports.
   if (driver_.find("pci") == std::string::npos && name_.find(':') == std::string::npos && device_ != nullptr) {
@@ -226,7 +229,15 @@ PortCounters without_fcs(std::string_view driver, PortCounters counters) {
 
 PortCounters Port::counters() const {
   rte_eth_stats stats{};
-  if (rte_eth_stats_get(id_, &stats) != 0) return {};
+  if (rte_eth_stats_get(id_, &stats) != 0) stats = {};
+  std::uint64_t conflicts = 0;
+  for (const packet::AddressWatch& watch : watches()) conflicts += watch.conflicts();
+  for (std::uint16_t queue = 0; cut_ != nullptr && queue < queues_.rx; ++queue) {
+    const std::uint64_t packets = cut_[queue].packets.get();
+    stats.ipackets -= std::min(stats.ipackets, packets);
+    stats.ibytes -= std::min(stats.ibytes, cut_[queue].bytes.get());
+    stats.ierrors += packets;
+  }
   return without_fcs(driver_, {.rx_packets = stats.ipackets,
                                .rx_bytes = stats.ibytes,
                                .tx_packets = stats.opackets,
@@ -234,7 +245,8 @@ PortCounters Port::counters() const {
                                .rx_missed = stats.imissed,
                                .rx_errors = stats.ierrors,
                                .rx_no_mbuf = stats.rx_nombuf,
-                               .tx_errors = stats.oerrors});
+                               .tx_errors = stats.oerrors,
+                               .address_conflicts = conflicts});
 }
 
 std::map<std::string, std::uint64_t> Port::extended_counters() const {

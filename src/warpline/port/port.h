@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 
 #include "warpline/base/address.h"
 #include "warpline/base/result.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/packet/announcement.h"
 #include "warpline/port/port_settings.h"
 
 namespace warpline::port {
@@ -48,14 +51,15 @@ struct PortSetup {
 
 /// A snapshot of the device's own counters since the last reset. Bytes are without FCS.
 struct PortCounters {
-  std::uint64_t rx_packets = 0;  ///< handed to the program
-  std::uint64_t rx_bytes = 0;    ///< of these
-  std::uint64_t tx_packets = 0;  ///< sent
-  std::uint64_t tx_bytes = 0;    ///< of these
-  std::uint64_t rx_missed = 0;   ///< the receive ring was full
-  std::uint64_t rx_errors = 0;   ///< refused by the device
-  std::uint64_t rx_no_mbuf = 0;  ///< the pool was empty
-  std::uint64_t tx_errors = 0;   ///< failed to be sent
+  std::uint64_t rx_packets = 0;         ///< handed to the program
+  std::uint64_t rx_bytes = 0;           ///< of these
+  std::uint64_t tx_packets = 0;         ///< sent
+  std::uint64_t tx_bytes = 0;           ///< of these
+  std::uint64_t rx_missed = 0;          ///< the receive ring was full
+  std::uint64_t rx_errors = 0;          ///< refused by the device, or cut by its driver
+  std::uint64_t rx_no_mbuf = 0;         ///< the pool was empty
+  std::uint64_t tx_errors = 0;          ///< failed to be sent
+  std::uint64_t address_conflicts = 0;  ///< frames by which another station claimed an address of the port
 };
 
 /// The same without the FCS, which the counters of some devices include.
@@ -111,6 +115,9 @@ class Port {
   /// What was configured, with rings as long as the device may make them. Valid after configure().
   [[nodiscard]] PortSettings settings_in_force() const;
 
+  /// For the responders of the port's addresses, in the order of PortSettings::addresses. Valid after configure().
+  [[nodiscard]] std::span<packet::AddressWatch> watches() const { return {watches_.get(), settings_.addresses.size()}; }
+
   [[nodiscard]] PortCounters counters() const;  ///< all zero if the device does not answer
   /// The driver's own counters (xstats) by their names; empty if it has none or does not answer.
   [[nodiscard]] std::map<std::string, std::uint64_t> extended_counters() const;
@@ -124,6 +131,18 @@ class Port {
   void join_groups(bool promiscuous);
   [[nodiscard]] Result<void> choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools);
   void unmap();
+  [[nodiscard]] Result<void> drop_cut_frames();
+  void end_dropping();
+
+  /// Frames of one receive queue that the driver cut. The queue's lcore writes.
+  struct alignas(64) CutFrames {
+    std::uint32_t length = 0;  ///< of frames that are cut, or as long as those that are
+    Counter packets;
+    Counter bytes;
+    const rte_eth_rxtx_callback* callback = nullptr;
+  };
+  static std::uint16_t drop_cut(std::uint16_t port, std::uint16_t queue, rte_mbuf** mbufs, std::uint16_t count,
+                                std::uint16_t most, void* frames);
 
   static constexpr std::uint16_t kNone = UINT16_MAX;
 
@@ -142,6 +161,8 @@ class Port {
   std::vector<std::string> unused_outputs_;  ///< files that the driver made and that hold nothing until the start
   std::vector<std::span<std::byte>> mapped_;
   rte_eth_conf device_config_{};
+  std::unique_ptr<packet::AddressWatch[]> watches_;  ///< by address
+  std::unique_ptr<CutFrames[]> cut_;                 ///< by receive queue; null: the driver cuts none
 };
 
 }  // namespace warpline::port

@@ -7,11 +7,13 @@
 #include <charconv>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_errno.h>
 #include <rte_ether.h>
+#include <rte_malloc.h>
 #include <rte_mempool.h>
 
 #include "warpline/port/offloads.h"
@@ -105,6 +107,10 @@ std::uint32_t descriptors_beyond(std::span<const RxPools> pools, std::uint16_t q
   return needed;
 }
 
+bool is_af_packet(std::string_view driver) { return driver == "net_af_packet" || driver == "AF_PACKET PMD"; }
+
+constexpr std::uint32_t kRingFrame = 2048;  ///< net_af_packet's framesz, unless its arguments say otherwise
+
 }  // namespace
 
 SendLimits send_limits(std::uint16_t ethdev) {
@@ -117,13 +123,17 @@ SendLimits send_limits(std::uint16_t ethdev) {
   if (driver == "net_pcap") return {.chained = RTE_ETHER_MAX_JUMBO_FRAME_LEN};
   // drivers/net/tap ends a burst at a longer frame, so that those behind it are not sent either.
   if (driver == "net_tap") return {.frame = mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 4U};
-  if (driver == "net_af_packet" || driver == "AF_PACKET PMD") {
+  if (is_af_packet(driver)) {
     // drivers/net/af_packet: what does not fit into a frame of the ring is freed, and the kernel refuses what is longer
     // than the interface's MTU and a VLAN tag.
-    constexpr std::uint32_t kFrameSize = 2048;
     constexpr std::uint32_t kHeader = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
-    const std::uint32_t frame = argument_of(info.device, "framesz", kFrameSize);
+    const std::uint32_t frame = argument_of(info.device, "framesz", kRingFrame);
     return {.frame = std::min<std::uint32_t>(frame - std::min(frame, kHeader), mtu + RTE_ETHER_HDR_LEN + 4U)};
+  }
+  // drivers/net/af_xdp reads a frame as if it were in one buffer, beyond the first one's end; the kernel drops, as if
+  // they had been sent, frames that are longer than the interface's MTU and a VLAN tag.
+  if (driver == "net_af_xdp") {
+    return {.frame = std::min<std::uint32_t>(info.max_rx_pktlen, mtu + RTE_ETHER_HDR_LEN + 4U), .chained = 0};
   }
   return {};
 }
@@ -184,6 +194,7 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
                                "use another ring size or threshold");
     }
   }
+  WARPLINE_CHECK(drop_cut_frames());
   rte_eth_txconf tx = info.default_txconf;
   tx.offloads = device_config_.txmode.offloads;
   const std::uint16_t drivers_own = tx.tx_free_thresh;
@@ -206,6 +217,51 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
   // A virtual function keeps what it counted for those who had it before, and not every driver clears it.
   (void)rte_eth_stats_reset(id_);
   return {};
+}
+
+/// net_af_packet hands on as much of a frame as fits into a frame of the kernel's ring, and does not say that there was
+/// more. What fills one is a frame that was cut, or in rare cases one that fits exactly: it is dropped, as an error.
+Result<void> Port::drop_cut_frames() {
+  if (!is_af_packet(driver_)) return {};
+  // What stands before the frame in a frame of the ring (packet(7), tpacket_rcv() of the kernel).
+  constexpr std::uint32_t kBefore = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - RTE_ETHER_HDR_LEN;
+  const std::uint32_t frame = argument_of(device_, "framesz", kRingFrame);
+  cut_ = std::make_unique<CutFrames[]>(queues_.rx);
+  for (std::uint16_t queue = 0; queue < queues_.rx; ++queue) {
+    cut_[queue].length = frame - std::min(frame, kBefore);
+    cut_[queue].callback = rte_eth_add_rx_callback(id_, queue, drop_cut, &cut_[queue]);
+    if (cut_[queue].callback == nullptr) {
+      return environment_error(fmt::format("port {}: cannot look for frames that the driver cuts", name_),
+                               rte_strerror(rte_errno), "use a DPDK that is built with RTE_ETHDEV_RXTX_CALLBACKS");
+    }
+  }
+  return {};
+}
+
+/// After the lcores have ended.
+void Port::end_dropping() {
+  for (std::uint16_t queue = 0; cut_ != nullptr && queue < queues_.rx; ++queue) {
+    if (cut_[queue].callback == nullptr) continue;
+    if (rte_eth_remove_rx_callback(id_, queue, cut_[queue].callback) != 0) continue;
+    rte_free(const_cast<rte_eth_rxtx_callback*>(std::exchange(cut_[queue].callback, nullptr)));
+  }
+}
+
+std::uint16_t Port::drop_cut(std::uint16_t /*port*/, std::uint16_t /*queue*/, rte_mbuf** mbufs, std::uint16_t count,
+                             std::uint16_t /*most*/, void* frames) {
+  CutFrames& cut = *static_cast<CutFrames*>(frames);
+  std::uint16_t kept = 0;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    rte_mbuf* const mbuf = mbufs[i];
+    if (rte_pktmbuf_pkt_len(mbuf) < cut.length) [[likely]] {
+      mbufs[kept++] = mbuf;
+      continue;
+    }
+    cut.packets.add(1);
+    cut.bytes.add(rte_pktmbuf_pkt_len(mbuf));
+    rte_pktmbuf_free(mbuf);
+  }
+  return kept;
 }
 
 }  // namespace warpline::port

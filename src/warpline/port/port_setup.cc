@@ -86,6 +86,7 @@ Result<void> Port::spread(const rte_eth_dev_info& info, rte_eth_conf& device) {
 Result<void> Port::configure(const PortSettings& settings, const PortQueues& queues) {
   const runtime::SetupStep step(fmt::format("configuring port {}", name_));
   settings_ = settings;
+  watches_ = std::make_unique<packet::AddressWatch[]>(settings.addresses.size());
   queues_ = queues;
   setup_ = {};
   rte_eth_dev_info info;

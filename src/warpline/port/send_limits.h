@@ -11,7 +11,7 @@ namespace warpline::port {
 /// if they had been sent.
 struct SendLimits {
   std::uint32_t frame = UINT32_MAX;    ///< bytes of a frame
-  std::uint32_t chained = UINT32_MAX;  ///< bytes of a frame in several buffers
+  std::uint32_t chained = UINT32_MAX;  ///< bytes of a frame in several buffers; 0: it sends none
 
   [[nodiscard]] bool any() const { return frame != UINT32_MAX || chained != UINT32_MAX; }
   [[nodiscard]] bool allow(const rte_mbuf* mbuf) const {

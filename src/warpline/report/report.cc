@@ -58,6 +58,7 @@ Json to_json(const PortTotals& port) {
   Json json = {{"name", port.name},     {"rx", to_json(port.rx)}, {"tx", to_json(port.tx)},
                {"missed", port.missed}, {"nombuf", port.no_mbuf}, {"errors", port.errors}};
   if (!port.mac.empty()) json["mac"] = port.mac;
+  json["address_conflicts"] = port.address_conflicts;
   return json;
 }
 

@@ -26,7 +26,8 @@ struct PortTotals {
   std::uint64_t missed = 0;   ///< the receive ring was full
   std::uint64_t no_mbuf = 0;  ///< the pool was empty
   std::uint64_t errors = 0;
-  std::string mac{};  ///< its address; empty: it has none
+  std::string mac{};                    ///< its address; empty: it has none
+  std::uint64_t address_conflicts = 0;  ///< frames by which another station claimed an address of the port
 };
 
 /// Where packets or their work were on a GPU.

@@ -6,9 +6,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 
 #include "warpline/report/facts.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 
 namespace warpline::report {
 namespace {
@@ -83,6 +86,39 @@ TEST(Report, IsTheContractsObject) {
   for (const char* key : {"version", "type", "compiler", "dpdk"}) EXPECT_FALSE(json["build"][key].empty()) << key;
   for (const char* key : {"cpu", "cpus", "nodes", "kernel", "hugepages"})
     EXPECT_TRUE(json["host"].contains(key)) << key;
+}
+
+/// What a path sends leaves by its transmit queue, and answers by a queue of the port that asked.
+TEST(RunMetrics, CountAnswersAtTheQueueThatSendsThem) {
+  std::vector<std::unique_ptr<datapath::QueuePath>> paths;
+  for (const std::uint16_t to : {1, 0}) {
+    datapath::QueuePath& path = *paths.emplace_back(std::make_unique<datapath::QueuePath>());
+    const auto from = static_cast<std::uint16_t>(1 - to);
+    path.rx = {from, 0};
+    path.tx = {to, 0};
+    path.reply = {from, 1};
+    path.responder.emplace(MacAddress{{2}}, *parse_interface_address("10.0.0.1/24"));
+    path.received.packets.add(12);
+    path.sent.packets.add(10);
+    path.sent.replies.add(to == 1 ? 3 : 0);
+  }
+  metrics::Snapshot snapshot;
+  add(snapshot, paths, {});
+  const metrics::Family& sent = snapshot.counter("warpline_queue_transmitted_packets", "packets", "");
+  std::map<std::string, std::vector<std::uint64_t>> by_queue;
+  for (const auto& sample : sent.samples) {
+    by_queue[sample.labels.back().second].push_back(std::get<std::uint64_t>(sample.value));
+  }
+  EXPECT_THAT(by_queue["0"], testing::ElementsAre(7, 10)) << "of ports 1 and 0";
+  EXPECT_THAT(by_queue["1"], testing::ElementsAre(3, 0)) << "of ports 0 and 1";
+
+  paths.resize(1);
+  paths[0]->reply = paths[0]->tx;
+  metrics::Snapshot one_queue;
+  add(one_queue, paths, {});
+  const auto& samples = one_queue.counter("warpline_queue_transmitted_packets", "packets", "").samples;
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(std::get<std::uint64_t>(samples[0].value), 10U) << "answers are among what the queue sends";
 }
 
 TEST(Report, LeavesOutWhatDoesNotApply) {

@@ -50,7 +50,8 @@ void add_port(RunReport& report, const port::Port& port) {
                           .missed = counters.rx_missed,
                           .no_mbuf = counters.rx_no_mbuf,
                           .errors = counters.rx_errors + counters.tx_errors,
-                          .mac = to_string(port.mac())});
+                          .mac = to_string(port.mac()),
+                          .address_conflicts = counters.address_conflicts});
   for (const std::string& refused : port.setup().refused) {
     report.refused_offloads.push_back(fmt::format("{}: {}", port.name(), refused));
   }

@@ -106,6 +106,8 @@ void add(Snapshot& snapshot, std::span<const port::Port> ports) {
   Family& no_buffer = snapshot.counter("warpline_port_no_buffer_packets", "packets",
                                        "Packets that the device dropped because no buffer was free");
   Family& errors = snapshot.counter("warpline_port_error_packets", "packets", "Packets that the device refused");
+  Family& conflicts = snapshot.counter("warpline_port_address_conflicts", "",
+                                       "Frames by which another station claimed an address of the port");
   Family& up = snapshot.gauge("warpline_port_up", "", "1 if the link is up, or the driver cannot tell");
   for (const port::Port& port : ports) {
     const port::PortCounters counters = port.counters();
@@ -118,6 +120,7 @@ void add(Snapshot& snapshot, std::span<const port::Port> ports) {
     no_buffer.with(counters.rx_no_mbuf, labels);
     errors.with(counters.rx_errors, {{"port", port.name()}, {"direction", "receive"}})
         .with(counters.tx_errors, {{"port", port.name()}, {"direction", "transmit"}});
+    conflicts.with(counters.address_conflicts, labels);
     up.with(std::uint64_t{port.link().up}, labels);
   }
   add_pools(snapshot);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <rte_errno.h>
 #include <rte_hash_crc.h>
@@ -21,32 +22,41 @@ Bytes ExactTables::memory(const route::RouteSet& set) {
 
 template <typename Address>
 Result<ExactTables::Hash> ExactTables::make_hash(const std::vector<route::FlowRoute<Address>>& flows,
-                                                 const std::string& name, int node) {
+                                                 const std::string& name, int node, Hash unused) {
   if (flows.empty()) return Hash{};
-  rte_hash_parameters parameters{};
-  parameters.name = name.c_str();
-  parameters.entries = rounded_up(flows.size());
-  parameters.key_len = sizeof(route::FlowKey<Address>);
-  parameters.hash_func = rte_hash_crc;
-  parameters.socket_id = node;
-  parameters.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE;  // full buckets overflow: every flow finds room
-  Hash hash(rte_hash_create(&parameters));
-  if (!hash) return no_table("table of flows", rte_errno);
+  Hash hash = std::move(unused);
+  if (hash.table == nullptr || flows.size() > hash.room) {
+    hash.table.reset();
+    hash.room = rounded_up(flows.size());
+    rte_hash_parameters parameters{};
+    parameters.name = name.c_str();
+    parameters.entries = hash.room;
+    parameters.key_len = sizeof(route::FlowKey<Address>);
+    parameters.hash_func = rte_hash_crc;
+    parameters.socket_id = node;
+    parameters.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE;  // full buckets overflow: every flow finds room
+    hash.table.reset(rte_hash_create(&parameters));
+    if (!hash.table) return no_table("table of flows", rte_errno);
+  } else {
+    rte_hash_reset(hash.table.get());
+  }
   runtime::SetupStep step("making the table of flows", flows.size());
   for (const route::FlowRoute<Address>& flow : flows) {
     step.advance();
-    const int added =
-        rte_hash_add_key_data(hash.get(), &flow.key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow.hop)));
+    const int added = rte_hash_add_key_data(hash.table.get(), &flow.key,
+                                            reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow.hop)));
     if (added < 0) return no_table("table of flows", -added);
   }
   return hash;
 }
 
-Result<ExactTables> ExactTables::make(const route::RouteSet& set, const TablesPlace& place) {
-  ExactTables tables;
-  WARPLINE_TRY(tables.prefixes_, LpmTables::make(set, place));
-  WARPLINE_TRY(tables.v4_, make_hash(set.flows_v4, fmt::format("flows4_{}", place.number), place.node));
-  WARPLINE_TRY(tables.v6_, make_hash(set.flows_v6, fmt::format("flows6_{}", place.number), place.node));
+Result<ExactTables> ExactTables::make(const route::RouteSet& set, const TablesPlace& place, ExactTables unused) {
+  ExactTables tables = std::move(unused);
+  WARPLINE_TRY(tables.prefixes_, LpmTables::make(set, place, std::move(tables.prefixes_)));
+  WARPLINE_TRY(tables.v4_,
+               make_hash(set.flows_v4, fmt::format("flows4_{}", place.number), place.node, std::move(tables.v4_)));
+  WARPLINE_TRY(tables.v6_,
+               make_hash(set.flows_v6, fmt::format("flows6_{}", place.number), place.node, std::move(tables.v6_)));
   return tables;
 }
 
@@ -82,11 +92,12 @@ void ExactTables::find_in(const rte_hash* hash, const Key* keys, std::uint32_t* 
 }
 
 void ExactTables::find(const V4Key* keys, std::uint32_t* hops, std::uint16_t n) const {
-  find_in(v4_.get(), keys, hops, n, [](const V4Key& key) { return packet::load_be32(key.destination.bytes.data()); });
+  find_in(v4_.table.get(), keys, hops, n,
+          [](const V4Key& key) { return packet::load_be32(key.destination.bytes.data()); });
 }
 
 void ExactTables::find(const V6Key* keys, std::uint32_t* hops, std::uint16_t n) const {
-  find_in(v6_.get(), keys, hops, n, [](const V6Key& key) { return key.destination; });
+  find_in(v6_.table.get(), keys, hops, n, [](const V6Key& key) { return key.destination; });
 }
 
 }  // namespace warpline::router

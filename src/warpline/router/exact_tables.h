@@ -21,7 +21,8 @@ class ExactTables {
   using V4Key = route::FlowKey<Ipv4Address>;
   using V6Key = route::FlowKey<Ipv6Address>;
 
-  [[nodiscard]] static Result<ExactTables> make(const route::RouteSet& set, const TablesPlace& place);
+  [[nodiscard]] static Result<ExactTables> make(const route::RouteSet& set, const TablesPlace& place,
+                                                ExactTables unused);
   [[nodiscard]] static Bytes memory(const route::RouteSet& set);
 
   [[nodiscard]] static V4Key v4_key(const std::uint8_t* ip, std::uint32_t have) {
@@ -47,7 +48,10 @@ class ExactTables {
   struct Free {
     void operator()(rte_hash* hash) const { rte_hash_free(hash); }
   };
-  using Hash = std::unique_ptr<rte_hash, Free>;
+  struct Hash {
+    std::unique_ptr<rte_hash, Free> table;  ///< null: no flow
+    std::uint32_t room = 0;                 ///< flows that it takes
+  };
 
   template <typename Key>
   static void read_ports(Key& key, const std::uint8_t* ip, std::uint32_t at, std::uint32_t have) {
@@ -57,12 +61,12 @@ class ExactTables {
   }
   template <typename Address>
   [[nodiscard]] static Result<Hash> make_hash(const std::vector<route::FlowRoute<Address>>& flows,
-                                              const std::string& name, int node);
+                                              const std::string& name, int node, Hash unused);
   template <typename Key, typename Destination>
   void find_in(const rte_hash* hash, const Key* keys, std::uint32_t* hops, std::uint16_t n,
                Destination&& destination) const;
 
-  Hash v4_;  ///< null: no flow
+  Hash v4_;
   Hash v6_;
   LpmTables prefixes_;
 };

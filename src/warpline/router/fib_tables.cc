@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <rte_errno.h>
 
@@ -45,8 +46,11 @@ Bytes FibTables::memory(const route::RouteSet& set) {
   return {bytes};
 }
 
-Result<FibTables> FibTables::make(const route::RouteSet& set, const TablesPlace& place) {
-  FibTables tables;
+/// Its tables cannot be emptied but route by route, so they are made anew.
+Result<FibTables> FibTables::make(const route::RouteSet& set, const TablesPlace& place, FibTables unused) {
+  FibTables tables = std::move(unused);
+  tables.v4_.reset();
+  tables.v6_.reset();
   if (!set.v4.empty()) {
     rte_fib_conf config{};
     config.type = RTE_FIB_DIR24_8;

@@ -19,7 +19,7 @@ class FibTables {
   using V4Key = LpmTables::V4Key;
   using V6Key = LpmTables::V6Key;
 
-  [[nodiscard]] static Result<FibTables> make(const route::RouteSet& set, const TablesPlace& place);
+  [[nodiscard]] static Result<FibTables> make(const route::RouteSet& set, const TablesPlace& place, FibTables unused);
   [[nodiscard]] static Bytes memory(const route::RouteSet& set);
 
   [[nodiscard]] static V4Key v4_key(const std::uint8_t* ip, std::uint32_t have) { return LpmTables::v4_key(ip, have); }

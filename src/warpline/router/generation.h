@@ -58,14 +58,14 @@ class GenerationSwitch {
   };
 
   /// Control thread.
-  void publish(std::unique_ptr<const Generation<Lookup>> next) {
+  void publish(std::unique_ptr<Generation<Lookup>> next) {
     current_.store(next.get(), std::memory_order_release);
     if (newest_ != nullptr) old_.push_back(std::move(newest_));
     newest_ = std::move(next);
   }
 
   /// Control thread: frees generations before `number`, which every reader has taken or gone beyond, after
-  /// `forget(generation)`. What nobody has taken yet may be taken any time.
+  /// `forget(generation)`, which may move its tables elsewhere. What nobody has taken yet may be taken any time.
   template <typename Forget>
   void free_before(std::uint64_t number, Forget&& forget) {
     std::erase_if(old_, [&](const auto& generation) {
@@ -79,8 +79,8 @@ class GenerationSwitch {
 
  private:
   std::atomic<const Generation<Lookup>*> current_{nullptr};
-  std::unique_ptr<const Generation<Lookup>> newest_;
-  std::vector<std::unique_ptr<const Generation<Lookup>>> old_;
+  std::unique_ptr<Generation<Lookup>> newest_;
+  std::vector<std::unique_ptr<Generation<Lookup>>> old_;
 };
 
 }  // namespace warpline::router

@@ -24,7 +24,7 @@ class FakeTables {
     good_ = false;
     --alive;
   }
-  static Result<FakeTables> make(const route::RouteSet&, const TablesPlace&) { return FakeTables(); }
+  static Result<FakeTables> make(const route::RouteSet&, const TablesPlace&, FakeTables&&) { return FakeTables(); }
   static Bytes memory(const route::RouteSet&) { return {}; }
   static V4Key v4_key(const std::uint8_t*, std::uint32_t) { return 0; }
   static V6Key v6_key(const std::uint8_t*, std::uint32_t) { return 0; }
@@ -36,10 +36,10 @@ class FakeTables {
   bool good_ = true;
 };
 
-std::unique_ptr<const Generation<FakeTables>> generation(std::uint64_t number) {
+std::unique_ptr<Generation<FakeTables>> generation(std::uint64_t number) {
   std::vector<Hop> hops(1);
   hops[0].neighbour = static_cast<std::uint32_t>(number);
-  return std::make_unique<const Generation<FakeTables>>(Generation<FakeTables>{FakeTables(), std::move(hops), number});
+  return std::make_unique<Generation<FakeTables>>(Generation<FakeTables>{FakeTables(), std::move(hops), number});
 }
 
 TEST(GenerationSwitch, KeepsWhatAReaderMayStillUse) {

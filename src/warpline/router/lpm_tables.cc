@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <rte_errno.h>
 
@@ -56,31 +57,58 @@ Bytes LpmTables::memory(const route::RouteSet& set) {
   return {bytes};
 }
 
-Result<LpmTables> LpmTables::make(const route::RouteSet& set, const TablesPlace& place) {
-  LpmTables tables;
-  if (!set.v4.empty()) {
-    const rte_lpm_config config{.max_rules = 1, .number_tbl8s = rounded_up(second_level_tables(set.v4)), .flags = 0};
-    tables.v4_.reset(rte_lpm_create(fmt::format("routes4_{}", place.number).c_str(), place.node, &config));
-    if (!tables.v4_) return no_table("table of IPv4 routes", rte_errno);
-    paint(*tables.v4_, set.v4);
+Result<LpmTables> LpmTables::make(const route::RouteSet& set, const TablesPlace& place, LpmTables unused) {
+  LpmTables tables = std::move(unused);
+  if (set.v4.empty()) tables.v4_.reset();
+  if (set.v6.empty()) tables.v6_.reset();
+  WARPLINE_CHECK(tables.make_v4(set.v4, place));
+  WARPLINE_CHECK(tables.make_v6(set.v6, place));
+  return tables;
+}
+
+Result<void> LpmTables::make_v4(const std::vector<route::Ipv4Route>& routes, const TablesPlace& place) {
+  if (routes.empty()) return {};
+  const std::uint32_t groups = second_level_tables(routes);
+  if (v4_ == nullptr || groups > v4_groups_) {
+    v4_.reset();
+    v4_groups_ = rounded_up(groups);
+    const rte_lpm_config config{.max_rules = 1, .number_tbl8s = v4_groups_, .flags = 0};
+    v4_.reset(rte_lpm_create(fmt::format("routes4_{}", place.number).c_str(), place.node, &config));
+    if (!v4_) return no_table("table of IPv4 routes", rte_errno);
   }
-  if (!set.v6.empty()) {
-    const rte_lpm6_config config{
-        .max_rules = rounded_up(set.v6.size()), .number_tbl8s = rounded_up(second_level_tables(set.v6)), .flags = 0};
-    tables.v6_.reset(rte_lpm6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
-    if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
-    runtime::SetupStep step("making the table of IPv6 routes", set.v6.size());
-    for (const route::Ipv6Route& route : set.v6) {
-      step.advance();
-      if (route.length == 0) {
-        tables.v6_default_ = route.hop;
-        continue;
-      }
-      const int added = rte_lpm6_add(tables.v6_.get(), dpdk_address(&route.prefix), route.length, route.hop);
-      if (added < 0) return no_table("table of IPv6 routes", -added);
+  paint(*v4_, routes);
+  return {};
+}
+
+Result<void> LpmTables::make_v6(const std::vector<route::Ipv6Route>& routes, const TablesPlace& place) {
+  v6_default_ = route::RouteSet::kNone;
+  if (routes.empty()) return {};
+  const std::uint32_t groups = second_level_tables(routes);
+  if (v6_ == nullptr || groups > v6_groups_ || routes.size() > v6_rules_) {
+    v6_.reset();
+    v6_groups_ = rounded_up(groups);
+    v6_rules_ = rounded_up(routes.size());
+    const rte_lpm6_config config{.max_rules = v6_rules_, .number_tbl8s = v6_groups_, .flags = 0};
+    v6_.reset(rte_lpm6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
+    if (!v6_) return no_table("table of IPv6 routes", rte_errno);
+  } else {
+    // rte_lpm6_delete_all() would write all 64 MiB, most of which nothing has touched so far.
+    for (const route::Ipv6Route& route : v6_routes_) {
+      if (route.length != 0) rte_lpm6_delete(v6_.get(), dpdk_address(&route.prefix), route.length);
     }
   }
-  return tables;
+  v6_routes_ = routes;
+  runtime::SetupStep step("making the table of IPv6 routes", routes.size());
+  for (const route::Ipv6Route& route : routes) {
+    step.advance();
+    if (route.length == 0) {
+      v6_default_ = route.hop;
+      continue;
+    }
+    const int added = rte_lpm6_add(v6_.get(), dpdk_address(&route.prefix), route.length, route.hop);
+    if (added < 0) return no_table("table of IPv6 routes", -added);
+  }
+  return {};
 }
 
 void LpmTables::find(const V6Key* destinations, std::uint32_t* hops, std::uint16_t n) const {

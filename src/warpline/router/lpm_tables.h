@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include <rte_lpm.h>
 #include <rte_lpm6.h>
@@ -25,7 +26,7 @@ class LpmTables {
   using V4Key = std::uint32_t;  ///< destination, host order
   using V6Key = Ipv6Address;
 
-  [[nodiscard]] static Result<LpmTables> make(const route::RouteSet& set, const TablesPlace& place);
+  [[nodiscard]] static Result<LpmTables> make(const route::RouteSet& set, const TablesPlace& place, LpmTables unused);
   [[nodiscard]] static Bytes memory(const route::RouteSet& set);
 
   [[nodiscard]] static V4Key v4_key(const std::uint8_t* ip, std::uint32_t /*have*/) {
@@ -56,12 +57,18 @@ class LpmTables {
     void operator()(rte_lpm6* lpm) const { rte_lpm6_free(lpm); }
   };
 
+  [[nodiscard]] Result<void> make_v4(const std::vector<route::Ipv4Route>& routes, const TablesPlace& place);
+  [[nodiscard]] Result<void> make_v6(const std::vector<route::Ipv6Route>& routes, const TablesPlace& place);
   static void none(std::uint32_t* hops, std::uint16_t n) {
     for (std::uint16_t i = 0; i < n; ++i) hops[i] = route::RouteSet::kNone;
   }
 
   std::unique_ptr<rte_lpm, FreeV4> v4_;  ///< null: no route
   std::unique_ptr<rte_lpm6, FreeV6> v6_;
+  std::uint32_t v4_groups_ = 0;                        ///< second-level tables that v4_ has
+  std::uint32_t v6_groups_ = 0;                        ///< and v6_
+  std::uint32_t v6_rules_ = 0;                         ///< rules that v6_ takes
+  std::vector<route::Ipv6Route> v6_routes_;            ///< in v6_
   std::uint32_t v6_default_ = route::RouteSet::kNone;  ///< rte_lpm6 takes no prefix of length 0
 };
 static_assert(RouteLookup<LpmTables>);

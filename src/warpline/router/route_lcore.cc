@@ -35,6 +35,14 @@ IpAddress destination_of(const std::uint8_t* frame, bool v4) {
   return packet::load_address<Ipv6Address>(ip + packet::Ipv6View::kDestination);
 }
 
+/// Whether it is ARP, a neighbour solicitation or an advertisement.
+bool is_neighbour_message(FrameRef frame, const packet::ParsedFrame& parsed) {
+  if (parsed.l3 == packet::L3Kind::arp) return true;
+  if (parsed.l4 != packet::L4Kind::icmpv6 || frame.head_length() <= parsed.l4_offset) return false;
+  const std::uint8_t type = frame.data()[parsed.l4_offset];
+  return type == packet::kNeighbourSolicitation || type == packet::kNeighbourAdvertisement;
+}
+
 /// A frame and its pieces.
 struct Pieces {
   explicit Pieces(rte_mbuf* mbuf)
@@ -65,13 +73,18 @@ RouteLcore::RouteLcore(const std::vector<RoutePort>& ports, const std::vector<da
                           .routed = {},
                           .egress = Egress(*paths[i]),
                           .unknown = {kRequestBurst, kRequestInterval},
-                          .known = {kRequestBurst, kRequestInterval}});
-    const packet::ResponderSettings answers{.router = true, .reporter = packet::reporter_of(own.addresses)};
+                          .known = {kRequestBurst, kRequestInterval},
+                          .slow = {kSlowBurst, Nanos{1}},
+                          .neighbour_messages = {kSlowBurst, Nanos{1}}});
+    packet::ResponderSettings answers{.router = true, .reporter = packet::reporter_of(own.addresses)};
     for (std::size_t other = 0; other < ports.size(); ++other) {
       for (const InterfaceAddress& address : ports[other].own.addresses) {
         ports_[i].routed.emplace_back(own.mac, address, answers);
-        if (other == i) ports_[i].on_link.emplace_back(own.mac, address, answers);
       }
+    }
+    for (std::size_t address = 0; address < own.addresses.size(); ++address) {
+      answers.watch = address < ports[i].watches.size() ? &ports[i].watches[address] : nullptr;
+      ports_[i].on_link.emplace_back(own.mac, own.addresses[address], answers);
     }
   }
 }
@@ -135,20 +148,25 @@ void RouteLcore::pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, Hop hop, bool v4
   if (rte_pktmbuf_pkt_len(mbuf) > out.max_frame) {
     return refuse(rx_port, mbuf, Verdict::giant, route::IcmpReason::too_big, out.own->mtu);
   }
-  if (hop.kind == route::HopKind::gateway) return to_neighbour(rx_port, mbuf, hop.port, hop.neighbour);
+  const bool by_gateway = hop.kind == route::HopKind::gateway;
   const route::NeighbourKey key = route::NeighbourKey::of(hop.port, destination_of(frame, v4));
-  const std::uint32_t known = neighbours_.find(key);
-  if (neighbours_.word(known).good()) return send(mbuf, hop.port, neighbours_.word(known).mac());
-  if (known != route::NeighbourTable::kNobody) return to_neighbour(rx_port, mbuf, hop.port, known);
+  std::uint32_t neighbour = by_gateway ? hop.neighbour : neighbours_.find(key);
+  const route::NeighbourWord word = neighbours_.word(neighbour);
+  if (word.has_mac()) {
+    if (!word.good()) use(neighbour, hop.port, router_now());
+    return send(mbuf, hop.port, word.mac());
+  }
+  if (!ports_[rx_port].slow.take(slow_now())) return drop(rx_port, mbuf, Verdict::slow_path_full);
   // A neighbour that cannot be asked for now takes no place in the table.
   const Nanos time = router_now();
-  to_neighbour(
-      rx_port, mbuf, hop.port,
-      ports_[hop.port].unknown.has(time) ? neighbours_.find_or_add(key, time) : route::NeighbourTable::kNobody);
+  if (neighbour == route::NeighbourTable::kNobody && !by_gateway && ports_[hop.port].unknown.has(time)) {
+    neighbour = neighbours_.find_or_add(key, time);
+  }
+  wait_for(rx_port, mbuf, hop.port, neighbour);
 }
 
-/// `neighbour` may be anything but good.
-void RouteLcore::to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour) {
+/// Sends it if `neighbour`, which had no MAC address, has got one; else it waits.
+void RouteLcore::wait_for(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour) {
   const Nanos time = router_now();
   use(neighbour, tx_port, time);
   const route::NeighbourWord word = neighbours_.word(neighbour);
@@ -224,6 +242,11 @@ void RouteLcore::call_waiting() {
 
 bool RouteLcore::take(std::uint16_t rx_port, rte_mbuf* mbuf, FrameRef frame, const packet::ParsedFrame& parsed,
                       const std::vector<packet::Responder>& responders) {
+  Port& port = ports_[rx_port];
+  if (!(is_neighbour_message(frame, parsed) ? port.neighbour_messages : port.slow).take(slow_now())) {
+    drop(rx_port, mbuf, Verdict::slow_path_full);
+    return true;
+  }
   const std::optional<route::NeighbourNews> news = route::neighbour_news(frame, parsed, *ports_[rx_port].own);
   const bool learns = news && news->is_for(neighbours_, rx_port);
   if (learns) neighbours_.learn(route::NeighbourKey::of(rx_port, news->address), news->evidence, router_now());
@@ -295,7 +318,8 @@ void RouteLcore::note_drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason
 void RouteLcore::refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, route::IcmpReason reason,
                         std::uint16_t mtu) {
   note_drop(rx_port, mbuf, verdict);
-  if (!turn_into_error(rx_port, mbuf, reason, mtu)) return rte_pktmbuf_free(mbuf);
+  if (!ports_[rx_port].slow.take(slow_now()) || !turn_into_error(rx_port, mbuf, reason, mtu))
+    return rte_pktmbuf_free(mbuf);
   const std::uint32_t length = rte_pktmbuf_pkt_len(mbuf);
   counters_.errors.add(1);
   counters_.generated_packets.add(1);

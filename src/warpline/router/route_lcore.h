@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <rte_mbuf.h>
@@ -10,6 +11,7 @@
 #include "warpline/base/time/clock.h"
 #include "warpline/base/units.h"
 #include "warpline/datapath/queue_path.h"
+#include "warpline/datapath/transmit.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/responder.h"
 #include "warpline/route/hop_rewrite.h"
@@ -42,14 +44,25 @@ struct alignas(64) RouteCounters {
 struct RoutePort {
   std::uint16_t id{};
   route::RouterPort own{};
-  rte_mempool* sending{};  ///< where requests come from
+  rte_mempool* sending{};                     ///< where requests come from
+  std::span<packet::AddressWatch> watches{};  ///< as port::Port::watches(); empty: nobody looks for conflicts
 };
 
 /// What one lcore has to route with, and all of routing that is not the common way: packets to the router, to
 /// neighbours that are not known yet, and those that cannot be passed on. Owner: that lcore; the neighbours are
 /// everybody's.
+///
+/// Packets that need more than a lookup and a rewrite (those for the router itself, those whose next hop has no MAC
+/// address yet, those that get an ICMP error) have a budget per receiving port, so that their senders do not take the
+/// lcore from the packets that are passed on. It is refilled per round, and by time, as rounds are few where an lcore
+/// shares its core. ARP and neighbour discovery have one of their
+/// own: next hops stay known while others flood the router.
 class RouteLcore {
  public:
+  static constexpr std::uint32_t kSlowBurst = 1024;      ///< slow packets of a port at once, of either budget
+  static constexpr std::uint32_t kSlowPerRound = 2;      ///< and in the long run, per round
+  static constexpr std::int64_t kSlowInterval = 20'000;  ///< and one each so many nanoseconds
+
   /// One port, as this lcore uses it.
   struct Port {
     route::HopRewrite rewrite;
@@ -64,6 +77,8 @@ class RouteLcore {
     Egress egress;
     route::TokenBucket unknown;  ///< requests for neighbours without a MAC address
     route::TokenBucket known;    ///< and for those that are asked again
+    route::TokenBucket slow;     ///< received packets that need more than to be passed on; its clock is slow_now()
+    route::TokenBucket neighbour_messages;  ///< received ARP and neighbour discovery, likewise
   };
 
   /// `ports` and `paths`, this lcore's by port, outlive it.
@@ -80,16 +95,21 @@ class RouteLcore {
   /// A packet that was looked up and cannot simply leave.
   void pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, Hop hop, bool v4);
 
-  /// Once a round: lets those go whose neighbour has been found, or does not answer.
-  void look_after_waiting() {
+  /// Once a round: refills the budgets, and lets those go whose neighbour has been found, or does not answer.
+  void begin_round() {
+    ++rounds_;
     if (!waiting_.empty()) [[unlikely]]
       call_waiting();
   }
   /// Once a round: sends what is due. Returns how many packets left.
   std::uint32_t flush_due(bool idle) {
     const std::uint64_t now = ticks_now();
+    round_ended_ = now;
     std::uint32_t sent = 0;
-    for (Port& port : ports_) sent += port.egress.flush_due(idle, now);
+    for (Port& port : ports_) {
+      sent += port.egress.flush_due(idle, now);
+      datapath::send_announcements(*port.path);
+    }
     return sent;
   }
   /// At the end: drops what waits, and sends all that is to go.
@@ -101,19 +121,27 @@ class RouteLcore {
   void drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason);
   /// Counts a drop, and has the packet captured as it is now.
   void note_drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason);
-  /// Drops it, with an ICMP error back to its sender where that is right; the error is made of the packet itself.
+  /// Drops it, with an ICMP error back to its sender where that is right and the budget allows it; the error is made of
+  /// the packet itself.
   void refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, route::IcmpReason reason, std::uint16_t mtu = 0);
   [[nodiscard]] bool turn_into_error(std::uint16_t rx_port, rte_mbuf* mbuf, route::IcmpReason reason,
                                      std::uint16_t mtu);
-  /// To the router itself: true, and done with, if it was an answer, a question or news of a neighbour.
+  /// To the router itself: true, and done with, if it was an answer, a question or news of a neighbour, or beyond the
+  /// budget.
   [[nodiscard]] bool take(std::uint16_t rx_port, rte_mbuf* mbuf, FrameRef frame, const packet::ParsedFrame& parsed,
                           const std::vector<packet::Responder>& responders);
   void deliver(std::uint16_t rx_port, rte_mbuf* mbuf);
-  void to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour);
+  void wait_for(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour);
   void send(rte_mbuf* mbuf, std::uint16_t tx_port, std::uint64_t mac);
   void use(std::uint32_t neighbour, std::uint16_t tx_port, Nanos time);
   void ask(const route::NeighbourKey& key, const route::NeighbourQuestion& question);
   void call_waiting();
+  /// The clock of the budgets: it advances by kSlowPerRound per round, and by one per kSlowInterval, as of the end of
+  /// the last round.
+  [[nodiscard]] Nanos slow_now() const {
+    return {static_cast<std::int64_t>(rounds_ * kSlowPerRound) +
+            static_cast<std::int64_t>(ticks_to_nanos(round_ended_)) / kSlowInterval};
+  }
   [[nodiscard]] bool is_own(const IpAddress& address) const;
   /// A report for each group of the port, in answer to a query.
   void report_groups(std::uint16_t rx_port, const rte_mbuf* query, const std::vector<packet::Responder>& responders);
@@ -126,6 +154,8 @@ class RouteLcore {
   WaitingRoom waiting_;
   std::uint32_t events_seen_ = 0;
   Nanos look_again_{0};
+  std::uint64_t rounds_ = 0;
+  std::uint64_t round_ended_ = 0;  ///< when the last one did, in ticks
   route::TokenBucket errors_;
   RouteCounters counters_;
 };

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
@@ -20,12 +21,16 @@ struct TablesPlace {
 /// Lookup tables of one RouteSet, never changed once made. find() gives indices into RouteSet::hops for `n` <=
 /// kMaxBurst keys at once; it allocates nothing and runs on any number of lcores.
 ///
+/// make() gets tables that no lcore reads any more, or a default one. It writes the new ones into their memory where it
+/// can, and frees that memory first where not: DPDK's heap would place each set elsewhere (small pieces are cut out of
+/// what an old set left, so that the next one does not fit), and the process would grow.
+///
 /// `key` reads an IP header without looking further than `have` bytes, of which there are 20 or 40 at least.
 template <typename T>
-concept RouteLookup = requires(const T& tables, const route::RouteSet& set, const TablesPlace& place,
+concept RouteLookup = requires(const T& tables, T unused, const route::RouteSet& set, const TablesPlace& place,
                                const std::uint8_t* ip, std::uint32_t have, const typename T::V4Key* v4,
                                const typename T::V6Key* v6, std::uint32_t* hops, std::uint16_t n) {
-  { T::make(set, place) } -> std::same_as<Result<T>>;
+  { T::make(set, place, std::move(unused)) } -> std::same_as<Result<T>>;
   { T::memory(set) } -> std::same_as<Bytes>;
   { T::v4_key(ip, have) } -> std::same_as<typename T::V4Key>;
   { T::v6_key(ip, have) } -> std::same_as<typename T::V6Key>;

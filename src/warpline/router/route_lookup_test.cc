@@ -105,15 +105,32 @@ TYPED_TEST(RouteLookups, FindTheLongestPrefix) {
     set.hops.resize(kHops);
     set.v4 = draw_routes<Ipv4Address>(random, seed * 120, seed % 2 == 0);
     set.v6 = draw_routes<Ipv6Address>(random, seed * 120, seed % 2 == 0);
-    const Result<TypeParam> tables = TypeParam::make(set, {.number = seed});
+    const Result<TypeParam> tables = TypeParam::make(set, {.number = seed}, {});
     ASSERT_TRUE(tables.ok()) << tables.error().message();
     expect_same(*tables, set.v4, random);
     expect_same(*tables, set.v6, random);
   }
 }
 
+/// Larger sets, smaller ones, and of one family only, each made of the tables before.
+TYPED_TEST(RouteLookups, FindTheSameInTablesThatHadOtherRoutes) {
+  TypeParam tables;
+  for (const std::uint64_t seed : {13, 1, 17, 0, 2, 3}) {
+    Random random(seed);
+    route::RouteSet set;
+    set.hops.resize(kHops);
+    set.v4 = draw_routes<Ipv4Address>(random, seed * 100, seed % 2 == 0);
+    if (seed != 2) set.v6 = draw_routes<Ipv6Address>(random, seed * 100, seed % 2 == 1);
+    Result<TypeParam> made = TypeParam::make(set, {.number = 30 + seed}, std::move(tables));
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    tables = *std::move(made);
+    expect_same(tables, set.v4, random);
+    expect_same(tables, set.v6, random);
+  }
+}
+
 TYPED_TEST(RouteLookups, FindNothingWithoutRoutes) {
-  const Result<TypeParam> tables = TypeParam::make(route::RouteSet{}, {.number = 9});
+  const Result<TypeParam> tables = TypeParam::make(route::RouteSet{}, {.number = 9}, {});
   ASSERT_TRUE(tables.ok());
   Random random(9);
   expect_same(*tables, std::vector<route::Ipv4Route>{}, random);
@@ -131,7 +148,7 @@ TEST(ExactLookup, PrefersFlows) {
     key.protocol = packet::kProtocolUdp;
     if (keys.insert(key).second) set.flows_v4.push_back({key, 100 + i, 0});
   }
-  const Result<ExactTables> tables = ExactTables::make(set, {.number = 20});
+  Result<ExactTables> tables = ExactTables::make(set, {.number = 20}, {});
   ASSERT_TRUE(tables.ok()) << tables.error().message();
   std::vector<route::FlowKey<Ipv4Address>> wanted;
   std::vector<std::uint32_t> expected;
@@ -146,6 +163,15 @@ TEST(ExactLookup, PrefersFlows) {
   std::vector<std::uint32_t> hops(wanted.size());
   tables->find(wanted.data(), hops.data(), static_cast<std::uint16_t>(wanted.size()));
   EXPECT_EQ(hops, expected);
+
+  const route::FlowKey<Ipv4Address> gone = set.flows_v4.back().key;
+  set.flows_v4.resize(1);
+  const Result<ExactTables> fewer = ExactTables::make(set, {.number = 21}, *std::move(tables));
+  ASSERT_TRUE(fewer.ok()) << fewer.error().message();
+  wanted = {set.flows_v4.front().key, gone};
+  fewer->find(wanted.data(), hops.data(), 2);
+  EXPECT_EQ(hops[0], set.flows_v4.front().hop);
+  EXPECT_EQ(hops[1], slow_lookup(set.v4, gone.destination)) << "made of the tables before, without their flows";
 }
 
 TEST(SecondLevelTables, AreCountedOncePerPrefix) {

@@ -70,7 +70,7 @@ class RouteStage final : public datapath::Stage {
   template <bool kTimed>
   std::uint16_t round() {
     const Generation<Lookup>& generation = reader_.take();
-    lcore_.look_after_waiting();
+    lcore_.begin_round();
     std::uint32_t moved = 0;
     Burst* before = nullptr;
     for (std::uint16_t port = 0; port < lcore_.ports().size(); ++port) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "warpline/base/time/clock.h"
 #include "warpline/route/route_file.h"
@@ -49,10 +50,15 @@ class RouterBy final : public Router {
  private:
   Result<void> install(const route::RouteSet& set) override {
     const std::uint64_t number = generations_.newest() + 1;
-    WARPLINE_TRY(Lookup tables, Lookup::make(set, {.number = number, .node = plan_.workers.front().cpu.node}));
-    WARPLINE_TRY(std::vector<Hop> hops, hold(set));
+    const TablesPlace place{.number = number, .node = plan_.workers.front().cpu.node};
+    WARPLINE_TRY(Lookup tables, Lookup::make(set, place, std::exchange(unused_, {})));
+    Result<std::vector<Hop>> hops = hold(set);
+    if (!hops) {
+      unused_ = std::move(tables);
+      return std::move(hops).error();
+    }
     generations_.publish(
-        std::make_unique<const Generation<Lookup>>(Generation<Lookup>{std::move(tables), std::move(hops), number}));
+        std::make_unique<Generation<Lookup>>(Generation<Lookup>{std::move(tables), *std::move(hops), number}));
     return {};
   }
 
@@ -60,10 +66,14 @@ class RouterBy final : public Router {
     if (!generations_.has_old()) return;
     std::uint64_t oldest = generations_.newest();
     for (const auto& stage : stages_) oldest = std::min(oldest, stage->reader().number());
-    generations_.free_before(oldest, [this](const Generation<Lookup>& generation) { let_go(generation.hops); });
+    generations_.free_before(oldest, [this](Generation<Lookup>& generation) {
+      let_go(generation.hops);
+      unused_ = std::move(generation.tables);
+    });
   }
 
   GenerationSwitch<Lookup> generations_;
+  Lookup unused_;  ///< the tables before those in force, once no lcore reads them: the next ones take their memory
   std::vector<std::unique_ptr<RouteStage<Lookup>>> stages_;  ///< by pipeline
 };
 
@@ -173,22 +183,24 @@ void Router::let_go(const std::vector<Hop>& hops) {
   }
 }
 
-/// Tables are let go when each lcore has had a turn since: on a machine that is very busy that takes a while.
-void Router::await_switch() {
-  constexpr int kPatienceMs = 5'000;
-  for (int ms = 0; ms < kPatienceMs; ++ms) {
+/// Old tables are free when each lcore has had a turn since: on a machine that is very busy that takes a while.
+Result<void> Router::await_switch(std::chrono::milliseconds timeout) {
+  for (auto left = timeout;; left -= std::chrono::milliseconds(1)) {
     free_old();
-    if (!switching() || runtime::StopOnSignal::requested().load(std::memory_order_relaxed)) return;
+    if (!switching()) return {};
+    if (left.count() <= 0 || runtime::StopOnSignal::requested().load(std::memory_order_relaxed)) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  return environment_error("cannot read the routes again", "a worker still uses the tables before those in force",
+                           "try again when the machine is less busy");
 }
 
-Result<void> Router::reload(const std::string& file) {
-  await_switch();
+Result<void> Router::reload(const std::string& file, std::chrono::milliseconds timeout) {
   std::vector<route::RouterPort> own;
   for (const RoutePort& port : ports_) own.push_back(port.own);
   const runtime::SetupStep step("reading the routes again", runtime::SetupStep::Of::running);
   const auto read_and_install = [&]() -> Result<void> {
+    WARPLINE_CHECK(await_switch(timeout));
     WARPLINE_TRY(const route::RouteSet set, route::read_routes(file, own, routing_.lookup == LookupKind::exact));
     WARPLINE_CHECK(install(set));
     routes_ = set.from_file;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,9 +48,11 @@ class Router {
   void stop() { control_.stop.store(true, std::memory_order_relaxed); }
 
   /// Reads a route file, the same again or another, and, if all of it is good, puts its tables in the place of the old
-  /// ones, while packets flow.
-  [[nodiscard]] Result<void> reload(const std::string& file);
-  /// Lets neighbours age and frees tables that no lcore uses any more. Cheap when there is nothing to do.
+  /// ones, while packets flow. Waits up to `timeout` until all lcores use the tables that the last reload made: there
+  /// are never more than these and one old set.
+  [[nodiscard]] Result<void> reload(const std::string& file,
+                                    std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  /// Lets neighbours age, and notes which tables no lcore uses any more. Cheap when there is nothing to do.
   void tend();
 
   /// Where packets come from and go to, with counters that any thread may read; in the order of layout.paths.
@@ -77,7 +80,7 @@ class Router {
 
   /// Makes tables of `set` and publishes them.
   [[nodiscard]] virtual Result<void> install(const route::RouteSet& set) = 0;
-  virtual void free_old() = 0;  ///< frees tables that no lcore uses any more
+  virtual void free_old() = 0;  ///< sets tables aside that no lcore uses any more: the next ones are made of them
   /// The hops of `set` with their neighbours, which stay known until let_go().
   [[nodiscard]] Result<std::vector<Hop>> hold(const route::RouteSet& set);
   /// Ends what hold() began: neighbours that are only gateways of these hops may be forgotten.
@@ -98,8 +101,7 @@ class Router {
   std::vector<std::unique_ptr<RouteLcore>> lcores_;          ///< by pipeline
 
  private:
-  /// Waits until all lcores use the tables in force, but not for ever: there is no memory for many old ones.
-  void await_switch();
+  [[nodiscard]] Result<void> await_switch(std::chrono::milliseconds timeout);
 
   std::size_t routes_ = 0;
   std::uint32_t reloads_ = 0;

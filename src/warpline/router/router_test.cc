@@ -2,6 +2,7 @@
 #include "warpline/router/router.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -70,6 +71,7 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
       macs_.push_back(port.mac);
       own.push_back(port);
       ports.push_back({ports_.back().id(), port, pool_->get()});
+      if (i == 0) ports.back().watches = watches_;
       settings_.ports.emplace_back().addresses = port.addresses;
     }
     auto routes = route::read_routes(routes_file_, own, false);
@@ -117,11 +119,17 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     return port;
   }
 
+  [[nodiscard]] rte_mbuf* mbuf_of(const packet::FrameBytes& bytes) const {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+    EXPECT_NE(mbuf, nullptr);
+    if (mbuf == nullptr) return nullptr;
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
+    return mbuf;
+  }
   /// A frame from the link of `port`.
   void send(int port, const packet::FrameBytes& bytes) {
-    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+    rte_mbuf* mbuf = mbuf_of(bytes);
     ASSERT_NE(mbuf, nullptr);
-    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
     while (rte_eth_tx_burst(far_[port].id(), 0, &mbuf, 1) == 0) std::this_thread::yield();
   }
 
@@ -175,6 +183,14 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     send(port, frame.bytes());
   }
 
+  [[nodiscard]] packet::FrameBytes echo(const IpAddress& to) const {
+    packet::FrameBytes frame = udp(kWest.v4, to);
+    frame[14 + packet::Ipv4View::kProtocol] = packet::kProtocolIcmp;
+    frame[34] = packet::kIcmpEchoRequest;
+    frame[35] = 0;
+    return packet::with_checksums(frame);
+  }
+
   [[nodiscard]] std::uint64_t drops(Verdict verdict) const {
     std::uint64_t sum = 0;
     for (const auto& path : router_->paths()) sum += path->sent.drops.get(verdict);
@@ -205,6 +221,7 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
   std::vector<port::Port> ports_;
   std::vector<port::Port> far_;
   std::vector<MacAddress> macs_;
+  std::array<packet::AddressWatch, 2> watches_;  ///< of the first port's addresses
   datapath::ForwardLayout layout_;
   runtime::LcorePlan plan_;
   std::unique_ptr<Router> router_;
@@ -269,7 +286,7 @@ TEST_P(RouterTest, AsksForFewNeighboursDuringAScan) {
   const auto most = 512 + (router_now().value - begin.value) / 500'000;
   EXPECT_LE(router_->lcores()[0]->counters().requests.get(), static_cast<std::uint64_t>(most) + 1);
   EXPECT_GE(router_->lcores()[0]->counters().requests.get(), 512U);
-  EXPECT_GE(drops(Verdict::neighbour_unresolved), kScanned - 2 * WaitingRoom::kRoom);
+  EXPECT_GE(drops(Verdict::neighbour_unresolved) + drops(Verdict::slow_path_full), kScanned - 2 * WaitingRoom::kRoom);
   wait_for([&] {
     (void)drain(0);
     (void)drain(1);
@@ -296,44 +313,11 @@ TEST_P(RouterTest, DefendsItsAddressAgainstProbesWithoutOptions) {
 
 /// RFC 4861, 7.2.1; RFC 3810.
 TEST_P(RouterTest, ReportsItsSolicitedNodeGroup) {
-  packet::FrameBytes query = packet::ipv6_frame(0,
-                                                {packet::kProtocolIcmpv6,
-                                                 0,
-                                                 5,
-                                                 2,
-                                                 0,
-                                                 0,
-                                                 1,
-                                                 0,  // router alert
-                                                 130,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0x27,
-                                                 0x10,
-                                                 0,
-                                                 0,  // a query of
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,
-                                                 0,  // all groups
-                                                 2,
-                                                 125,
-                                                 0,
-                                                 0},
-                                                1);
+  using packet::operator+;
+  const packet::FrameBytes alert{packet::kProtocolIcmpv6, 0, 5, 2, 0, 0, 1, 0};
+  const packet::FrameBytes head{130, 0, 0, 0, 0x27, 0x10, 0, 0};
+  const packet::FrameBytes all_groups(16);
+  packet::FrameBytes query = packet::ipv6_frame(0, alert + head + all_groups + packet::FrameBytes{2, 125, 0, 0}, 1);
   packet::store_address(query.data(), packet::group_mac(packet::all_nodes()));
   packet::store_address(query.data() + 14 + packet::Ipv6View::kSource, std::get<Ipv6Address>(*parse_ip("fe80::7")));
   packet::store_address(query.data() + 14 + packet::Ipv6View::kDestination, packet::all_nodes());
@@ -343,6 +327,27 @@ TEST_P(RouterTest, ReportsItsSolicitedNodeGroup) {
   EXPECT_EQ(report[62], packet::kListenerReportV2);
   EXPECT_EQ(packet::load_address<Ipv6Address>(report.data() + 74), std::get<Ipv6Address>(*parse_ip("ff02::1:ff00:1")));
   EXPECT_EQ(router_->lcores()[0]->counters().delivered_packets.get(), 1U);
+}
+
+/// RFC 5227, 2.4; RFC 4862, 5.4.4.
+TEST_P(RouterTest, NotesEachFrameOfAStationThatHasItsAddress) {
+  const IpAddress own4 = *parse_ip("10.0.0.1");
+  const IpAddress own6 = *parse_ip("fd00:1::1");
+  packet::FrameBytes claim(route::kNeighbourRequestLength);
+  claim.resize(route::write_neighbour_request(claim, kWest.mac, own4, kWest.v4, std::nullopt));
+  expect_dropped(claim, Verdict::no_listener);
+  EXPECT_EQ(watches_[0].conflicts(), 1U);
+  packet::FrameBytes probe(route::kNeighbourRequestLength);
+  probe.resize(route::write_neighbour_request(probe, kEast.mac, kEast.v6, own6, std::nullopt));
+  packet::store_address(probe.data() + 14 + packet::Ipv6View::kSource, Ipv6Address{});
+  probe[14 + packet::Ipv6View::kHeaderLength + packet::NeighbourView::kHeaderLength] = 14;  // a nonce (RFC 7527)
+  packet::SegmentedFrame advertised(packet::with_checksums(probe));
+  ASSERT_TRUE(packet::Responder(kWest.mac, {own6, 64}).answer(advertised.ref()));
+  send(0, advertised.bytes());
+  wait_for([&] { return drops(Verdict::no_listener) == 2; });
+  EXPECT_EQ(watches_[1].conflicts(), 1U);
+  EXPECT_EQ(watches_[1].other(), kWest.mac);
+  EXPECT_EQ(watches_[0].conflicts(), 1U);
 }
 
 TEST_P(RouterTest, SaysWhyItDoesNotPassOn) {
@@ -386,13 +391,6 @@ TEST_P(RouterTest, NamesWhatItDrops) {
 }
 
 TEST_P(RouterTest, AnswersForItselfOnEveryPort) {
-  const auto echo = [&](const IpAddress& to) {
-    packet::FrameBytes frame = udp(kWest.v4, to);
-    frame[14 + packet::Ipv4View::kProtocol] = packet::kProtocolIcmp;
-    frame[34] = packet::kIcmpEchoRequest;
-    frame[35] = 0;
-    return packet::with_checksums(frame);
-  };
   for (const char* own : {"10.0.0.1", "10.0.1.1"}) {
     send(0, echo(*parse_ip(own)));
     const packet::FrameBytes reply = next(0);
@@ -406,6 +404,49 @@ TEST_P(RouterTest, AnswersForItselfOnEveryPort) {
   const packet::FrameBytes back = udp(kFarV4, kWest.v4);
   send(0, back);
   EXPECT_EQ(packet::load_address<MacAddress>(next(0).data()), kWest.mac) << "learnt from its question";
+}
+
+/// One port's packets for the router take neither the lcore from those that are passed on nor the budgets of others.
+/// The rounds are the test's.
+TEST_P(RouterTest, LimitsThePacketsPerRoundThatAreNotSimplyPassedOn) {
+  stop();
+  RouteLcore& lcore = *router_->lcores()[0];
+  const auto replies = [&](int port) { return router_->paths()[port]->sent.replies.get(); };
+  const auto to_router = [&](std::uint16_t port) {
+    lcore.pass_on(port, mbuf_of(echo(*parse_ip("10.0.0.1"))), {.kind = route::HopKind::local}, true);
+  };
+  const Hop on_link{.port = 0, .kind = route::HopKind::on_link};
+  const packet::FrameBytes to_unknown = udp(kFarV4, *parse_ip("10.0.0.77"));
+  lcore.begin_round();
+  for (std::uint32_t i = 0; i < RouteLcore::kSlowBurst + 10; ++i) to_router(0);
+  EXPECT_EQ(replies(0), RouteLcore::kSlowBurst);
+  EXPECT_EQ(drops(Verdict::slow_path_full), 10U);
+  lcore.pass_on(0, mbuf_of(to_unknown), on_link, true);
+  EXPECT_EQ(drops(Verdict::slow_path_full), 11U) << "a packet with an unknown next hop";
+  lcore.pass_on(0, mbuf_of(udp(kWest.v4, *parse_ip("192.0.2.1"))), {}, true);
+  EXPECT_EQ(drops(Verdict::no_route), 1U);
+  EXPECT_EQ(lcore.counters().errors.get(), 0U);
+
+  to_router(1);
+  EXPECT_EQ(replies(1), 1U) << "another port has its own budget";
+  packet::FrameBytes question(route::kNeighbourRequestLength);
+  question.resize(route::write_neighbour_request(question, kWest.mac, kWest.v4, *parse_ip("10.0.0.1"), std::nullopt));
+  EXPECT_EQ(lcore.examine(0, mbuf_of(question)), packet::L3Kind::none);
+  EXPECT_EQ(replies(0), RouteLcore::kSlowBurst + 1) << "so have ARP and neighbour discovery";
+  const std::uint64_t sent = lcore.ports()[0].egress.pushed();
+  for (std::uint32_t i = 0; i < 100; ++i) lcore.pass_on(0, mbuf_of(udp(kFarV4, kWest.v4)), on_link, true);
+  EXPECT_EQ(lcore.ports()[0].egress.pushed(), sent + 100 + 1) << "all of them, and a question to their stale next hop";
+
+  for (int round = 1; round <= 3; ++round) {
+    lcore.begin_round();
+    for (std::uint32_t i = 0; i < RouteLcore::kSlowPerRound + 5; ++i) to_router(0);
+    EXPECT_EQ(replies(0), RouteLcore::kSlowBurst + 1 + static_cast<unsigned>(round) * RouteLcore::kSlowPerRound);
+  }
+  for (std::uint32_t i = 0; i < 2 * RouteLcore::kSlowBurst + 10; ++i) (void)lcore.examine(0, mbuf_of(question));
+  EXPECT_EQ(drops(Verdict::slow_path_full), 11U + 3 * 5 + RouteLcore::kSlowBurst + 10) << "ARP has a limit, too";
+  lcore.end();
+  for (int port = 0; port < 2; ++port) (void)drain(port);
+  EXPECT_EQ(pool_->in_use(), 0U);
 }
 
 TEST_P(RouterTest, KeepsAFewPacketsForAnUnknownNeighbour) {
@@ -441,9 +482,7 @@ TEST_P(RouterTest, KeepsTheOrderOfEachFamilyInMixedBursts) {
     } else {
       (v4 ? expected_v4 : expected_v6).push_back(routed(frame, macs_[1], kEast.mac, v4));
     }
-    rte_mbuf* mbuf = mbufs.emplace_back(rte_pktmbuf_alloc(pool_->get()));
-    ASSERT_NE(mbuf, nullptr);
-    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size())), frame.data(), frame.size());
+    ASSERT_NE(mbufs.emplace_back(mbuf_of(frame)), nullptr);
   }
   for (std::size_t sent = 0; sent < mbufs.size();) {
     sent += rte_eth_tx_burst(far_[0].id(), 0, &mbufs[sent], static_cast<std::uint16_t>(mbufs.size() - sent));
@@ -489,6 +528,43 @@ TEST_P(RouterTest, LosesNothingWhenRoutesAreReadAgain) {
   send(0, udp(kWest.v4, kFarV4));
   (void)next(1);
   EXPECT_EQ(router_->reloads(), 3U);
+  EXPECT_EQ(router_->refused_reloads(), 1U);
+}
+
+/// Bytes of memory that the process has touched.
+std::uint64_t resident() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t size = 0;
+  std::uint64_t pages = 0;
+  file >> size >> pages;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Tables in force and one set beside them, however often routes are read: new ones are made of the old ones' memory.
+TEST_P(RouterTest, DoesNotGrowWhenRoutesAreReadAgain) {
+  if (GetParam() == LookupKind::fib) return;  // rte_fib cannot be emptied: three sets at most
+  const auto routes = [](int last) { return "10.77.0." + std::to_string(last) + "/32 via 10.0.1.9\n"; };
+  reload(routes(1));
+  const std::uint64_t before = resident();
+  for (int i = 2; i < 7; ++i) reload(routes(i));
+  EXPECT_LT(resident(), before + (std::uint64_t{1} << 24)) << "a set has 64 MiB";
+  const packet::FrameBytes packet = udp(kWest.v4, *parse_ip("10.77.0.6"));
+  send(0, packet);
+  answer(1, kEast);
+  EXPECT_EQ(next(1), routed(packet, macs_[1], kEast.mac, true));
+  send(0, udp(kWest.v4, *parse_ip("10.77.0.5")));
+  wait_for([&] { return drops(Verdict::no_route) == 1; });
+}
+
+/// A worker that does not get on: not a third set of tables is made.
+TEST_P(RouterTest, RefusesRoutesWhileAWorkerStillReadsTheOldOnes) {
+  stop();
+  write_routes("10.78.0.0/16 via 10.0.1.9\n");
+  EXPECT_TRUE(router_->reload(routes_file_).ok());
+  EXPECT_TRUE(router_->switching());
+  const Result<void> refused = router_->reload(routes_file_, std::chrono::milliseconds(0));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("a worker still uses"), std::string::npos) << refused.error().message();
   EXPECT_EQ(router_->refused_reloads(), 1U);
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "warpline/port/announce/announce.h"
+
 namespace warpline::stream_port {
 namespace {
 
@@ -60,6 +62,8 @@ void QueueFrames::finish(rte_mbuf* mbuf, std::uint32_t length) const {
 }
 
 bool QueueFrames::send() {
+  if (announcer_ != nullptr && announcer_->due()) [[unlikely]]
+    announcer_->send(place_);
   // Drivers may look at the first packet before the count.
   if (unsent_end_ == 0) return false;
   // Who has taken a packet may have freed it: lengths are read before.

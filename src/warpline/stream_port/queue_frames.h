@@ -19,6 +19,7 @@
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/packet/headers/vlan.h"
 #include "warpline/packet/responder.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/port_queue.h"
 
 namespace warpline::stream_port {
@@ -144,6 +145,9 @@ class QueueFrames {
   /// Has a frame of write_apart() sent.
   void push_apart(rte_mbuf* mbuf) { unsent_[unsent_end_++] = mbuf; }
 
+  /// Has send() send what `announcer` has, too; null: nothing. At set-up.
+  void set_announcer(port::Announcer* announcer) { announcer_ = announcer; }
+
   /// Sends what waits, as much as the device takes: the rest waits for the next call. True if it took a frame.
   bool send();
 
@@ -193,6 +197,7 @@ class QueueFrames {
   rte_mbuf* spare_ = nullptr;                 ///< the buffer that the next frame is written into
   std::array<rte_mbuf*, 2 * kBurst> unsent_;  ///< those before unsent_end_: that the device has not taken yet
   std::uint16_t unsent_end_ = 0;
+  port::Announcer* announcer_ = nullptr;
 };
 
 }  // namespace warpline::stream_port

@@ -54,9 +54,10 @@ Result<std::unique_ptr<SendPort>> SendPort::open(const port::PortSettings& port,
       WARPLINE_TRY(auto lane, payload.make({sender.connections, payload.ring_bytes}, i));
       stage = std::make_unique<PayloadStage>(std::move(lane), payload.patience);
     }
-    opened->queues_.push_back(std::make_unique<SendQueue>(
-        port::PortQueue{opened->port().id(), i}, opened->device_.pool(), std::move(streams),
-        route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop, shared, vlan, std::move(stage)));
+    opened->queues_.push_back(
+        std::make_unique<SendQueue>(port::PortQueue{opened->port().id(), i}, opened->device_.pool(), std::move(streams),
+                                    route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop, shared, vlan,
+                                    std::move(stage), opened->port().watches().data()));
   }
   WARPLINE_CHECK(opened->device_.start());
   return opened;

@@ -24,13 +24,13 @@ bool may_tell(FrameRef frame) {
 
 SendQueue::SendQueue(port::PortQueue place, rte_mempool* pool, stream::StreamSender sender,
                      const route::RouterPort& self, const IpAddress& next_hop, std::shared_ptr<SendShared> shared,
-                     std::uint16_t vlan, std::unique_ptr<PayloadStage> payload)
+                     std::uint16_t vlan, std::unique_ptr<PayloadStage> payload, packet::AddressWatch* watch)
     : sender_(std::move(sender)),
       self_(self),
       next_hop_(next_hop),
       shared_(std::move(shared)),
       number_(place.queue),
-      frames_(place, pool, packet::Responder(self.mac, self.addresses.front()), vlan, counters_),
+      frames_(place, pool, packet::Responder(self.mac, self.addresses.front(), {.watch = watch}), vlan, counters_),
       payload_(std::move(payload)) {}
 
 bool SendQueue::receive(Nanos now) {

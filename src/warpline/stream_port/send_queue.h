@@ -43,17 +43,20 @@ class SendQueue {
  public:
   /// `pool` is where frames to be sent come from, with room for StreamSender::frame_bytes() in each buffer; `self` is
   /// the port, whose first address is the sender's, and `next_hop` a neighbour on its link. `vlan`: as of QueueFrames.
+  /// `watch`, of that address, notes other stations that have it, unless null.
   /// `payload`: what payload comes from, where the sender's source is not asked. `shared`: by all queues of the port;
   /// the sender's ports are its part of them.
   SendQueue(port::PortQueue place, rte_mempool* pool, stream::StreamSender sender, const route::RouterPort& self,
             const IpAddress& next_hop, std::shared_ptr<SendShared> shared, std::uint16_t vlan = 0,
-            std::unique_ptr<PayloadStage> payload = {});
+            std::unique_ptr<PayloadStage> payload = {}, packet::AddressWatch* watch = nullptr);
 
   /// Takes a burst from the device, and has done what is due. True if there was a frame.
   bool receive(Nanos now);
   /// Sends what is to be sent, as much as the device takes: the rest waits for the next call. Asks for the next hop
   /// five times a second until it has answered. True if the device took a frame.
   bool send(Nanos now);
+  /// Has send() send what `announcer` has, too; null: nothing. At set-up.
+  void set_announcer(port::Announcer* announcer) { frames_.set_announcer(announcer); }
   /// Says that it has nothing more to do of its own. What the device brings it for other queues it still hands over, as
   /// long as receive() is called: while is_needed().
   void retire() { shared_->busy.fetch_sub(1, std::memory_order_release); }

@@ -53,9 +53,9 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& p
       WARPLINE_TRY(stream::StreamReceiver streams,
                    lanes.make ? stream::StreamReceiver::create(receiver, now, std::move(made_lanes[i]))
                               : stream::StreamReceiver::create(receiver, now));
-      opened->queues_.push_back(
-          std::make_unique<StreamQueue>(port::PortQueue{opened->port().id(), i}, opened->pool(), std::move(streams),
-                                        packet::Responder(receiver.mac, port.addresses.front()), vlan));
+      opened->queues_.push_back(std::make_unique<StreamQueue>(
+          port::PortQueue{opened->port().id(), i}, opened->pool(), std::move(streams),
+          packet::Responder(receiver.mac, port.addresses.front(), {.watch = opened->port().watches().data()}), vlan));
     }
   }
   WARPLINE_CHECK(opened->device_.start());

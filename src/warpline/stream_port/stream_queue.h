@@ -39,6 +39,8 @@ class StreamQueue : private stream::OtherFrames {
   /// Takes in what the receiver's lane has in hand, without frames from the device. True when that is all; at once
   /// without a lane.
   bool settle(Nanos now);
+  /// Has send() send what `announcer` has, too; null: nothing. At set-up.
+  void set_announcer(port::Announcer* announcer) { frames_.set_announcer(announcer); }
   /// Returns why no frames are taken any more, if so.
   [[nodiscard]] std::optional<Error> failure(Nanos now) {
     return receiver_.has_lane() ? receiver_.lane_failure(now) : std::nullopt;

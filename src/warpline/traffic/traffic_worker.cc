@@ -55,6 +55,8 @@ void TrafficWorker::run() {
 }
 
 bool TrafficWorker::poll() {
+  if (place_.announcer != nullptr && place_.announcer->due()) [[unlikely]]
+    place_.announcer->send({place_.port, place_.queue});
   const std::uint64_t now = ticks_now();
   const std::uint64_t delivered = member_.counters.delivered.get();
   const std::uint16_t sent = group_.options().sends ? send(now) : std::uint16_t{0};

@@ -8,6 +8,7 @@
 #include <rte_mempool.h>
 
 #include "warpline/packet/responder.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/traffic/completion_watch.h"
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/quiet_time.h"
@@ -26,6 +27,7 @@ class TrafficWorker {
     bool yields = false;  ///< shares its core: gives it up when idle
     /// Set: answers for the port's address, also where the worker checks nothing. It outlives the worker.
     const packet::Responder* responder = nullptr;
+    port::Announcer* announcer = nullptr;  ///< set: has frames that the worker sends
   };
 
   TrafficWorker(TrafficGroup& group, const Place& place, rte_mempool& pool);

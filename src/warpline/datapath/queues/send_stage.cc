@@ -8,6 +8,7 @@
 namespace warpline::datapath {
 
 std::uint16_t SendStage::poll() {
+  send_announcements(path_);
   const bool timed = sampler_.due();
   if (timed) sampler_.start();
   const std::uint16_t sent = send();

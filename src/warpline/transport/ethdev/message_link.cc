@@ -22,10 +22,14 @@ std::uint32_t neighbours_for(std::uint64_t sessions) {
 }  // namespace
 
 MessageLink::MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
-                         std::optional<IpAddress> next, std::optional<std::uint16_t> tag, std::uint64_t sessions)
+                         std::optional<IpAddress> next, std::optional<std::uint16_t> tag, std::uint64_t sessions,
+                         std::span<packet::AddressWatch> watches)
     : self{mac, mtu, addresses}, gateway(next), vlan(tag), neighbours(neighbours_for(sessions), kTimes) {
-  const packet::ResponderSettings answers{.reporter = packet::reporter_of(addresses)};
-  for (const InterfaceAddress& address : addresses) responders.emplace_back(mac, address, answers);
+  packet::ResponderSettings answers{.reporter = packet::reporter_of(addresses)};
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    answers.watch = i < watches.size() ? &watches[i] : nullptr;
+    responders.emplace_back(mac, addresses[i], answers);
+  }
 }
 
 const IpAddress* MessageLink::own_address(const message::PeerAddress& peer) const {

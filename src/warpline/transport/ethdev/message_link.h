@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "warpline/base/address.h"
@@ -18,7 +19,8 @@ namespace warpline::transport {
 struct MessageLink {
   /// `sessions`: of all queues together.
   MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
-              std::optional<IpAddress> next, std::optional<std::uint16_t> tag, std::uint64_t sessions);
+              std::optional<IpAddress> next, std::optional<std::uint16_t> tag, std::uint64_t sessions,
+              std::span<packet::AddressWatch> watches = {});
 
   /// Our address to talk to `peer` from; null if we have none of its family.
   [[nodiscard]] const IpAddress* own_address(const message::PeerAddress& peer) const;

@@ -112,9 +112,9 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const port::PortSettings&
   const bool worth_it = info.default_txconf.tx_rs_thresh != 0 || wanted.mtu > RTE_ETHER_MTU;
   if (worth_it && !setup.tx_rs_thresh) setup.tx_rs_thresh = 1;
   WARPLINE_CHECK(made->port_->configure(setup, {.rx = config.workers, .tx = config.workers}));
-  made->link_ =
-      std::make_unique<MessageLink>(port::station_address(*made->port_), wanted.mtu, wanted.addresses, config.gateway,
-                                    config.vlan, std::uint64_t{config.workers} * config.max_sessions);
+  made->link_ = std::make_unique<MessageLink>(
+      port::station_address(*made->port_), wanted.mtu, wanted.addresses, config.gateway, config.vlan,
+      std::uint64_t{config.workers} * config.max_sessions, made->port_->watches());
   WARPLINE_CHECK(made->make_pools(made->port_->settings_in_force(), config));
   // The offloads in force are known from here on.
   WARPLINE_CHECK(made->port_->attach(made->pool_->get()));

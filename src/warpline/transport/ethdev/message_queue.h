@@ -15,6 +15,7 @@
 #include "warpline/base/large_vector.h"
 #include "warpline/base/result.h"
 #include "warpline/packet/parse.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/port_queue.h"
 #include "warpline/transport/ethdev/message_link.h"
 #include "warpline/transport/transport.h"
@@ -77,6 +78,8 @@ class MessageQueue final : public Transport {
   void allow(std::span<const std::uint8_t> memory) { allowed_.push_back(memory); }
   /// Returns the size in bytes of the private area that each mbuf of setup.payloads needs.
   [[nodiscard]] static std::uint16_t private_bytes();
+  /// Has receive() send what `announcer` has; null: nothing. At set-up.
+  void set_announcer(port::Announcer* announcer) { announcer_ = announcer; }
 
  private:
   struct Gathered;
@@ -126,6 +129,7 @@ class MessageQueue final : public Transport {
 
   std::array<rte_mbuf*, 2 * kBurst> received_{};  ///< given back once there is nothing to do, or no room for more
   std::uint16_t received_count_ = 0;
+  port::Announcer* announcer_ = nullptr;
   std::uint16_t last_burst_ = 0;  ///< frames that the last receive() found
   std::array<message::Datagram, kBurst> datagrams_;
   std::uint16_t datagram_count_ = 0;

@@ -11,6 +11,7 @@
 #include "warpline/memory/mbuf_frame.h"
 #include "warpline/packet/headers/message_header.h"
 #include "warpline/packet/verify.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/port_queue.h"
 #include "warpline/route/neighbour_frames.h"
 #include "warpline/transport/ethdev/message_queue.h"
@@ -80,6 +81,8 @@ void MessageQueue::free_received() {
 }
 
 std::span<const message::Datagram> MessageQueue::receive(Nanos now) {
+  if (announcer_ != nullptr && announcer_->due()) [[unlikely]]
+    announcer_->send(setup_.place);
   if (received_count_ > kBurst) free_received();
   datagram_count_ = 0;
   std::array<rte_mbuf*, kBurst> burst;
