@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each target works as the first command on a fresh Debian or Ubuntu machine.
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test test-long sanitize bundle bench docs report format clean setup
+.PHONY: help build run test test-long test-packages sanitize bundle bench docs report format clean setup
 
 help:
 	@echo "make run      build, then forward frames between software NICs for three seconds and verify every byte"
 	@echo "make test     build, then run the checks and tests that guard a change"
-	@echo "make test-long  the tests that need time: many seeds, emulated machines, Ray, packages, soak"
+	@echo "make test-long  the tests that need time: many seeds, emulated machines, Ray, soak"
+	@echo "make test-packages  make the wheel and the Debian packages, and test them where nothing else is installed"
 	@echo "make sanitize the unit tests under AddressSanitizer with UBSan and under ThreadSanitizer"
 	@echo "make build    build; the program is build/warpline"
 	@echo "make bundle   build/bundle/: program, tests and benchmarks that need nothing but glibc where they run"
@@ -33,6 +34,9 @@ test: setup
 
 test-long: setup
 	@setup/test --long
+
+test-packages: setup
+	@setup/test --packages
 
 sanitize: setup
 	@setup/sanitize
