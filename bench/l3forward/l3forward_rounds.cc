@@ -104,7 +104,7 @@ class Shared {
   using V6Key = typename Lookup::V6Key;
 
   explicit Shared(const Lookup& tables) : tables_(&tables) {}
-  static Result<Shared> make(const route::RouteSet&, const router::TablesPlace&);  // never called
+  static Result<Shared> make(const route::RouteSet&, const router::TablesPlace&, Shared);  // never called
   static Bytes memory(const route::RouteSet& set) { return Lookup::memory(set); }
   static V4Key v4_key(const std::uint8_t* ip, std::uint32_t have) { return Lookup::v4_key(ip, have); }
   static V6Key v6_key(const std::uint8_t* ip, std::uint32_t have) { return Lookup::v6_key(ip, have); }
