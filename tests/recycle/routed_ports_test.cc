@@ -39,7 +39,8 @@ Ipv4Address network_behind(std::uint16_t port) { return {{10, static_cast<std::u
 struct BySecondByte {
   using V4Key = std::uint32_t;
   using V6Key = Ipv6Address;
-  static Result<BySecondByte> make(const route::RouteSet& /*set*/, const router::TablesPlace& /*place*/) {
+  static Result<BySecondByte> make(const route::RouteSet& /*set*/, const router::TablesPlace& /*place*/,
+                                   BySecondByte /*unused*/) {
     return BySecondByte{};
   }
   static Bytes memory(const route::RouteSet& /*set*/) { return {0}; }
