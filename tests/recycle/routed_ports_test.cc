@@ -161,8 +161,8 @@ class Routed {
       static_cast<void>(neighbours_.use(slot, kDawn));
       hops.push_back({slot, port, route::HopKind::gateway});
     }
-    generations_.publish(std::make_unique<const router::Generation<BySecondByte>>(
-        router::Generation<BySecondByte>{{}, std::move(hops), 1}));
+    generations_.publish(
+        std::make_unique<router::Generation<BySecondByte>>(router::Generation<BySecondByte>{{}, std::move(hops), 1}));
   }
 
   static void write_frame(rte_mempool* /*pool*/, void* opaque, void* object, unsigned index) {
