@@ -163,7 +163,7 @@ def limit_rate(case, space, interface, rate, burst="16kb", limit="64kb"):
     command = ["tc", "-n", space.name, "qdisc", "add", "dev", interface, "root", "tbf", "rate", rate, "burst", burst]
     done = subprocess.run([*command, "limit", limit], check=False, capture_output=True, text=True)
     if done.returncode != 0:
-        case.skipTest(f"tc: {done.stderr.strip()}")
+        case.skipTest(f"the kernel has no token bucket: {done.stderr.strip()}")
 
 
 def dropped_by_limit(space, interface):

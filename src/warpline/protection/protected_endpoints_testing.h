@@ -93,7 +93,7 @@ class Protected : public testing::Test {
   static message::EndpointConfig config() {
     message::EndpointConfig config;
     config.max_sessions = kSessions;
-    config.max_messages = 256;
+    config.max_messages = 512;  // one address has at most three quarters of them
     config.max_sent_packets = 4096;
     config.receive_bytes = 16U << 20;
     return config;
