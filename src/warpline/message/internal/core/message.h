@@ -56,7 +56,7 @@ struct MessageFields {
   std::uint32_t next_fragment = 0;  ///< to be sent for the first time
   std::uint32_t fragments = 0;      ///< to be sent
 
-  std::uint32_t group = kNone;  ///< of its peer's address; PeerGroups'
+  std::uint32_t group = kNone;  ///< the peer's: of its address, in PeerGroups
   std::uint32_t session = kNone;
   std::uint32_t session_generation = 0;
   std::uint32_t epoch = 0;     ///< the session's; if that differs now, the session is no longer this message's

@@ -51,18 +51,20 @@ void MessagePool::give(std::uint32_t index) {
 
 std::uint8_t* MessagePool::take_memory(const Message& message, std::uint64_t length) {
   std::uint8_t* const buffer = memory_.take(length);
-  if (buffer != nullptr) groups_.charge(message.group, ReceiveMemory::block_bytes(length));
+  if (buffer != nullptr && message.group != kNone) groups_.charge(message.group, ReceiveMemory::block_bytes(length));
   return buffer;
 }
 
 std::uint8_t* MessagePool::take_share(const Message& message, std::uint64_t length) {
-  const PeerGroups::Share share =
-      groups_.may_have(message.group, ReceiveMemory::block_bytes(length), 0, memory_.free_bytes());
-  return share == PeerGroups::Share::allows ? take_memory(message, length) : nullptr;
+  const std::uint64_t block = ReceiveMemory::block_bytes(length);
+  const bool may = message.group == kNone ||
+                   groups_.may_have(message.group, block, 0, memory_.free_bytes()) == PeerGroups::Share::allows;
+  return may ? take_memory(message, length) : nullptr;
 }
 
 void MessagePool::give_memory(const Message& message, std::uint8_t* buffer) {
-  groups_.refund(message.group, memory_.give(buffer));
+  const std::uint64_t bytes = memory_.give(buffer);
+  if (message.group != kNone) groups_.refund(message.group, bytes);
 }
 
 bool MessagePool::take_in(Message& message, std::uint16_t code) {

@@ -16,7 +16,7 @@
 namespace warpline::message {
 
 /// All messages under way and the memory that holds their bytes, where the application's does not. Whatever memory a
-/// message was given is given back with it, if not before; meanwhile it counts for its peer's address in PeerGroups. A
+/// message was given is given back with it, if not before; meanwhile that of peers' messages counts in PeerGroups. A
 /// message's generation makes ids of its predecessors unknown.
 class MessagePool {
  public:

@@ -23,7 +23,7 @@ namespace warpline::message {
 /// and Hahne, "Dynamic Queue Length Thresholds", 1998), so that some is always left for others:
 /// - Messages that are still arriving from one address hold at most half of the free receive memory, those of its
 ///   neighbourhood as much as is free.
-/// - All messages of one address, in either direction and until they are over, hold at most kShare times the free
+/// - All messages of one address and the responses to them, until they are over, hold at most kShare times the free
 ///   receive memory and kShare times the free places in the pool of messages, those of its neighbourhood twice as much.
 ///   One address alone gets 8 of 9 parts. The first places of each session do not count: they are kept for it.
 /// - Requests of one address take at most kShare times as many of the application's places as are free, see poll().

@@ -144,7 +144,7 @@ struct alignas(64) Session {
   std::uint32_t room_told = 0;
   std::uint64_t unread = 0;          ///< bytes of messages that the application has not given back
   std::uint16_t expected_order = 0;  ///< of the peer
-  std::uint32_t places = 0;          ///< messages in the pool, also those that a session before this one left
+  std::uint32_t places = 0;  ///< messages of the peer in the pool, also those that a session before this one left
   PacketWindow received;
 
   // From here on what few requests use, but for the slots, which are of Transfers and Reassembly.

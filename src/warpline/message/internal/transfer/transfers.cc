@@ -81,7 +81,7 @@ void Transfers::free(std::uint32_t index) {
     if (session.peer_leaves) [[unlikely]]
       core_.timers.arm(session, core_.context.now());
   }
-  --core_.sessions[message.session].places;
+  if (message.group != kNone) --core_.sessions[message.session].places;
   if (message.taken || message.charged) [[unlikely]] {
     if (message.taken) core_.events.end_request(message);
     if (message.charged) core_.groups.refund_place(message);

@@ -25,7 +25,8 @@ class Transfers {
   /// A new message of the session; kNone if there is none left.
   [[nodiscard]] std::uint32_t create(Session& session, TransferRole role) {
     const std::uint32_t index = core_.messages.take(role, core_.sessions.id_of(session), session.epoch);
-    if (index != kNone) core_.groups.take_place(session, core_.messages[index]);
+    const bool own = role == TransferRole::own_request || role == TransferRole::own_message;
+    if (index != kNone && !own) core_.groups.take_place(session, core_.messages[index]);
     return index;
   }
   /// An own message gets a slot of the session, which has one free, and is sent.
