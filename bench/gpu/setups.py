@@ -23,6 +23,7 @@ class Setup:
     workload: str = "mac-swap"
     model: str = ""  # "": the program's choice
     gpus: int = 1  # pipelines take turns at them
+    hugepages: bool = True
     recycle: str = ""  # "": the program's choice
     io: str = "cpu"  # who takes packets and posts them for sending
     buffer: int = 0  # of the software NIC, bytes for frames on their way; 0: the driver's choice
@@ -43,6 +44,7 @@ class Setup:
         parts += [f"recycle {self.recycle}"] if self.recycle else []
         parts += ["GPU-driven I/O"] if self.io == "gpu" else []
         parts += [f"{self.gpus} GPUs"] if self.gpus > 1 else []
+        parts += [] if self.hugepages else ["ordinary pages"]
         parts += [f"buffer {self.buffer >> 20} MiB"] if self.buffer else []
         return ", ".join(parts)
 
@@ -58,6 +60,7 @@ class Setup:
         line += ["--io", self.io] if self.io != "cpu" else []
         line += ["--gpu", ",".join(map(str, range(min(self.gpus, self.pipelines))))] if self.gpus > 1 else []
         line += ["--pool", "queue"] if self.gpus > 1 else []
+        line += [] if self.hugepages else ["--no-hugepages"]
         line += ["--mtu", self.size - ETHERNET_HEADER] if self.size > STANDARD_FRAME else []
         return line
 

@@ -172,6 +172,14 @@ def steps(cpus, gpus):
             dataclasses.replace(INLINE, rate=TENTH),
         ),
         Step(
+            "pages",
+            "64 B, mac-swap, persistent, pinned, all pipelines: ordinary pages against hugepages",
+            (Figure("rate", "of hugepages", mpps, 0.9, relative=True),),
+            (dataclasses.replace(one_gpu, hugepages=False),),
+            dataclasses.replace(INLINE, pipelines=one_gpu.pipelines, hugepages=False),
+            one_gpu,
+        ),
+        Step(
             "gpus",
             "64 B, mac-swap, persistent, pinned: all GPUs against one",
             (Figure("rate", "of one GPU", mpps, 0.8 * gpus, relative=True),),
@@ -179,4 +187,12 @@ def steps(cpus, gpus):
             dataclasses.replace(INLINE, pipelines=spread),
             one_gpu,
         ),
-    )[: None if gpus > 1 else -1]
+        Step(
+            "gpus-pages",
+            "the same on ordinary pages",
+            (Figure("rate", "of one GPU", mpps, 0.8 * gpus, relative=True),),
+            (dataclasses.replace(one_gpu, pipelines=spread, gpus=gpus, hugepages=False),),
+            dataclasses.replace(INLINE, pipelines=spread, hugepages=False),
+            dataclasses.replace(one_gpu, hugepages=False),
+        ),
+    )[: None if gpus > 1 else -2]
