@@ -73,8 +73,10 @@ __global__ void pass_by_alias(std::uint8_t* ring, std::uint64_t ring_bytes, std:
   }
 }
 
-__global__ void hold_until_stopped(std::uint64_t* stop) {
-  while (load_acquire(stop) == 0) {
+__global__ void hold_until_stopped(HeldPlaces* places) {
+  static_assert(sizeof(unsigned long long) == sizeof places->held);
+  if (threadIdx.x == 0) atomicAdd_system(reinterpret_cast<unsigned long long*>(&places->held), 1);
+  while (load_acquire(&places->stop) == 0) {
   }
 }
 

@@ -38,7 +38,14 @@ inline constexpr std::uint64_t kAliasBytes = 4096;  ///< of a round
 /// 0.
 [[nodiscard]] const void* consume_kernel();
 
-/// Returns the address of the __global__ function (std::uint64_t* stop), which keeps its place until *stop is not 0.
+/// What hold_kernel() reads and counts, in memory of the host.
+struct HeldPlaces {
+  std::uint64_t stop = 0;
+  std::uint64_t held = 0;  ///< CTAs that have begun
+};
+
+/// Returns the address of the __global__ function (HeldPlaces*), whose CTAs count themselves in `held`, and keep their
+/// places until `stop` is not 0.
 [[nodiscard]] const void* hold_kernel();
 
 /// Returns the address of the __global__ function (const std::uint8_t* bytes, std::uint64_t begin, std::uint64_t count,

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <new>
 #include <optional>
 
 #include "gpu_lane_fixture.h"
@@ -18,21 +18,41 @@
 namespace warpline::gpu_lane_test {
 namespace {
 
-class GpuLaneDeathTest : public GpuLanes {
- protected:
+/// Takes all places of a GPU, for good: whoever uses it is in a process of its own. Memory that the rest needs is made
+/// before start(): beside a kernel that stays CUDA makes none.
+class GpuHold {
+ public:
+  explicit GpuHold(const gpu::CudaStream& stream) : stream_(&stream) {
+    const auto per_multiprocessor = gpu::KernelLaunch(hold_kernel(), 1, kThreads).ctas_per_multiprocessor();
+    ctas_ = *per_multiprocessor * static_cast<unsigned>(gpu::find_gpu(0)->multiprocessors);
+    places_ = new (memory_->data()) HeldPlaces;
+  }
+  /// Returns when no place is left; on a GPU that other processes use as well, that takes a while. false: it does not
+  /// begin.
+  [[nodiscard]] bool start() {
+    gpu::KernelLaunch hold(hold_kernel(), ctas_, kThreads, places_);
+    if (!hold(*stream_)) return false;
+    while (load_acquire(&places_->held) != ctas_) {
+    }
+    return true;
+  }
+
+ private:
   static constexpr unsigned kThreads = 1024;
 
+  std::optional<gpu::PinnedBuffer> memory_ = *gpu::PinnedBuffer::create(Bytes{sizeof(HeldPlaces)});
+  HeldPlaces* places_ = nullptr;
+  const gpu::CudaStream* stream_;
+  unsigned ctas_ = 0;
+};
+
+class GpuLaneDeathTest : public GpuLanes {
+ protected:
   void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     GpuLanes::SetUp();
   }
-  void prepare() override {
-    stop_.emplace(*gpu::PinnedBuffer::create(Bytes{sizeof(std::uint64_t)}));
-    std::memset(stop_->data(), 0, sizeof(std::uint64_t));
-    const auto places = gpu::KernelLaunch(hold_kernel(), 1, kThreads).ctas_per_multiprocessor();
-    ASSERT_TRUE(places.ok());
-    ctas_ = *places * static_cast<unsigned>(gpu::find_gpu(0)->multiprocessors);
-  }
+  void prepare() override { hold_.emplace(*stream_); }
   [[nodiscard]] stream::ReceiverSettings receiver_settings() const override {
     stream::ReceiverSettings settings = gpu_lane_settings();
     settings.lane_patience = Nanos{300'000'000};
@@ -62,14 +82,12 @@ class GpuLaneDeathTest : public GpuLanes {
   }
   /// Has another kernel keep all places, so that the lane's never begins.
   void hang() {
-    gpu::KernelLaunch hold(hold_kernel(), ctas_, kThreads, reinterpret_cast<std::uint64_t*>(stop_->data()));
-    if (!hold(*stream_)) std::_Exit(1);
+    if (!hold_->start()) std::_Exit(1);
     give(0, 0, packet::kTcpSyn);
     give_up();
   }
 
-  std::optional<gpu::PinnedBuffer> stop_;
-  unsigned ctas_ = 0;
+  std::optional<GpuHold> hold_;
 };
 
 TEST_P(GpuLaneDeathTest, AFaultIsTold) { EXPECT_EXIT(fault(), ::testing::ExitedWithCode(0), "illegal memory access"); }
@@ -82,32 +100,22 @@ TEST_P(GpuLaneDeathTest, AKernelThatTakesNothingIsGivenUp) {
 /// alone.
 class GpuStreamKernelsDeathTest : public testing::Test {
  protected:
-  static constexpr unsigned kThreads = 1024;
-
   void SetUp() override {
     if (!gpu::list_gpus().ok()) GTEST_SKIP() << "no GPU";
     GTEST_FLAG_SET(death_test_style, "threadsafe");
   }
-  /// Memory first: beside a kernel that stays CUDA makes none.
   void prepare() {
     if (!gpu::use_gpu(0).ok()) std::_Exit(2);
-    stop_.emplace(*gpu::PinnedBuffer::create(Bytes{sizeof(std::uint64_t)}));
     frame_.emplace(*gpu::PinnedBuffer::create(Bytes{2048}));
-    std::memset(stop_->data(), 0, sizeof(std::uint64_t));
     stream_.emplace(*gpu::CudaStream::create());
-    const auto places = gpu::KernelLaunch(hold_kernel(), 1, kThreads).ctas_per_multiprocessor();
-    ctas_ = *places * static_cast<unsigned>(gpu::find_gpu(0)->multiprocessors);
-  }
-  void hold() {
-    gpu::KernelLaunch hold(hold_kernel(), ctas_, kThreads, reinterpret_cast<std::uint64_t*>(stop_->data()));
-    if (!hold(*stream_)) std::_Exit(2);
+    hold_.emplace(*stream_);
   }
   void stop_payload() {
     prepare();
     const stream::SeededPayload payload(1);
     auto lane = *stream_port::make_gpu_payload_lane({.connections = 1, .ring_bytes = kRing}, payload, 0,
                                                     memory::MemoryKind::device);
-    hold();
+    if (!hold_->start()) std::_Exit(2);
     auto* const frame = reinterpret_cast<std::uint8_t*>(frame_->data());
     const stream::FillOrder fill{.to = frame + 64, .from = lane->ring(0), .checksum = frame, .length = 1000};
     if (!lane->submit({}, {&fill, 1})) std::_Exit(2);
@@ -118,17 +126,16 @@ class GpuStreamKernelsDeathTest : public testing::Test {
     prepare();
     const stream::SeededPayload payload(1);
     auto comparer = *stream_port::make_gpu_comparer(0, payload);
-    hold();
+    if (!hold_->start()) std::_Exit(2);
     comparer->submit({});
     if (comparer->idle()) std::_Exit(1);
     comparer.reset();
     std::_Exit(gpu::gpus_abandoned() ? 0 : 1);
   }
 
-  std::optional<gpu::PinnedBuffer> stop_;
   std::optional<gpu::PinnedBuffer> frame_;
   std::optional<gpu::CudaStream> stream_;
-  unsigned ctas_ = 0;
+  std::optional<GpuHold> hold_;
 };
 
 TEST_F(GpuStreamKernelsDeathTest, PayloadThatIsPutNowhereIsGivenUp) {
