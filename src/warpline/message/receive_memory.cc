@@ -52,10 +52,6 @@ void ReceiveMemory::unlink(std::uint32_t block, unsigned order) {
   if (free_[order] == kEnd) occupied_ &= ~(1U << order);
 }
 
-std::uint64_t ReceiveMemory::block_bytes(std::uint64_t length) {
-  return std::bit_ceil(std::max<std::uint64_t>(length, kMinBlock));
-}
-
 std::uint8_t* ReceiveMemory::take(std::uint64_t length) {
   if (length > capacity()) return nullptr;
   const std::uint64_t wanted_blocks = length == 0 ? 1 : (length + kMinBlock - 1) / kMinBlock;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,7 +28,9 @@ class ReceiveMemory {
   /// At least `length` bytes, or nullptr if no block of that size is free.
   [[nodiscard]] std::uint8_t* take(std::uint64_t length);
   /// Bytes that take() sets aside for so many.
-  [[nodiscard]] static std::uint64_t block_bytes(std::uint64_t length);
+  [[nodiscard]] static std::uint64_t block_bytes(std::uint64_t length) {
+    return std::bit_ceil(std::max<std::uint64_t>(length, kMinBlock));
+  }
   /// Takes back a buffer of take(). Returns the bytes that were set aside for it.
   std::uint64_t give(std::uint8_t* buffer);
 

@@ -56,6 +56,11 @@ class MessagePool {
   /// Whether a message of `length` bytes that comes before its turn may have memory: messages whose turn it is must
   /// find some, since it is for them that all the others wait.
   [[nodiscard]] bool has_to_spare(std::uint32_t length) const;
+  /// Returns whether so little receive memory is taken that anybody's share allows a message of this length.
+  [[nodiscard]] bool has_plenty(std::uint32_t length) const {
+    const std::uint64_t free = memory_.free_bytes();
+    return PeerGroups::anybody_may_have(memory_.capacity() - free, ReceiveMemory::block_bytes(length), free);
+  }
 
  private:
   /// Receive memory for a message; nullptr if there is none.

@@ -145,14 +145,7 @@ void PeerGroups::release(const Session& session, std::uint64_t bytes, bool borro
   held_ -= bytes;
 }
 
-namespace {
-
-/// Whether a group that has `had` may have `more`, being allowed `share` times what is free then.
-bool allows(std::uint64_t had, std::uint64_t more, std::uint64_t free, std::uint64_t share) {
-  return more <= free && (had == 0 || had + more <= share * (free - more));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 PeerGroups::Share PeerGroups::may_have(std::uint32_t address, std::uint64_t bytes, std::uint64_t later,
                                        std::uint64_t free) const {

@@ -64,6 +64,10 @@ class PeerGroups {
   /// bytes. One that holds none may take what is free. `address`: Session::address_group.
   [[nodiscard]] Share may_have(std::uint32_t address, std::uint64_t bytes, std::uint64_t later,
                                std::uint64_t free) const;
+  /// Returns whether so little is `taken` by all that any address may take so many bytes more, of `free` bytes.
+  [[nodiscard]] static bool anybody_may_have(std::uint64_t taken, std::uint64_t bytes, std::uint64_t free) {
+    return allows(taken, bytes, free, kShare);
+  }
   void charge(std::uint32_t address, std::uint64_t bytes) {
     Group& group = groups_[address];
     group.bytes += bytes;
@@ -102,10 +106,12 @@ class PeerGroups {
     return groups_[prefix].turns.taken / (2 * kShare) < places;
   }
 
+  /// Returns whether the session has one of the places left that are kept for it in the pool of messages.
+  [[nodiscard]] bool has_own_place(const Session& session) const { return session.places < own_places_; }
   /// Returns whether the session's peer may have one place more in the pool of messages. A message that `waits` for
   /// another one leaves a place for that.
   [[nodiscard]] Share may_have_place(const Session& session, bool waits) const {
-    return session.places < own_places_ ? Share::allows : may_charge_place(session, waits);
+    return has_own_place(session) ? Share::allows : may_charge_place(session, waits);
   }
   /// Counts the place of a new message of this session, whether or not its peer may have it.
   void take_place(Session& session, Message& message) {
@@ -142,6 +148,10 @@ class PeerGroups {
     Turns turns{};
   };
   static_assert(sizeof(Group) == 64, "one line of the cache");
+  /// Whether a group that has `had` may have `more`, being allowed `share` times what is free then.
+  [[nodiscard]] static bool allows(std::uint64_t had, std::uint64_t more, std::uint64_t free, std::uint64_t share) {
+    return more <= free && (had == 0 || had + more <= share * (free - more));
+  }
   /// Whether a group may have so many bytes more, by `share` of what is free and its quota, where 0 is none.
   [[nodiscard]] static bool may_hold(const Group& group, std::uint64_t bytes, std::uint64_t share,
                                      std::uint64_t quota) {

@@ -53,6 +53,8 @@ Nanos Timers::probe_timeout(const Session& session) const {
   const EndpointConfig& config = endpoint_.config;
   const unsigned backoff = session.unanswered == 0 ? 0 : session.unanswered - 1;
   const auto backed_off = [&](Nanos first) {
+    if (backoff == 0) [[likely]]
+      return std::min(first, config.max_rto);
     return doubled(first, backoff, longest_backoff(config, first, config.peer_timeout));
   };
   // With backoff, which eRPC lacks: on a path slower than the timeout all would be sent again for ever.

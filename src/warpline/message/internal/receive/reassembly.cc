@@ -105,7 +105,8 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
     tell_busy(session, fragment);
     return false;
   }
-  if (!may_take(session, fragment, waits)) {
+  const bool plenty = core_.groups.has_own_place(session) && !waits && core_.messages.has_plenty(fragment.total);
+  if (!plenty && !may_take(session, fragment, waits)) {
     tell_busy(session, fragment);
     return false;
   }

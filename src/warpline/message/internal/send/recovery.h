@@ -152,6 +152,8 @@ class Recovery {
   /// One has arrived: the times that some vanished before it were loss as it happens.
   static void note_large_arrived(Session& session) {
     constexpr std::uint32_t kWeight = 64;  // of the last so many
+    if ((session.vanish_share | session.vanished) == 0) [[likely]]
+      return;
     std::uint32_t share = session.vanish_share - session.vanish_share / kWeight;
     if (session.vanished != 0) [[unlikely]]
       share = std::min(share + session.vanished * (0x10000U / kWeight), 0xffffU);

@@ -74,19 +74,25 @@ void Transfers::free(std::uint32_t index) {
   if (message.share != MemoryShare::none) give_up_share(core_.sessions[message.session], message);
   no_longer_unread(message);
   core_.grants.settle(message);
-  if (message.has_slot) {
+  if (message.group != kNone) {
     Session& session = core_.sessions[message.session];
-    SlotUse& slot = session.incoming[message.slot];
-    if (slot.message == index) slot.message = kNone;
-    if (session.peer_leaves) [[unlikely]]
-      core_.timers.arm(session, core_.context.now());
+    --session.places;
+    if (message.has_slot) {
+      SlotUse& slot = session.incoming[message.slot];
+      if (slot.message == index) slot.message = kNone;
+      if (session.peer_leaves) [[unlikely]]
+        core_.timers.arm(session, core_.context.now());
+    }
   }
-  if (message.group != kNone) --core_.sessions[message.session].places;
-  if (message.taken || message.charged) [[unlikely]] {
-    if (message.taken) core_.events.end_request(message);
-    if (message.charged) core_.groups.refund_place(message);
-  }
+  if (message.taken || message.charged) [[unlikely]]
+    leave_shares(message);
   core_.messages.give(index);
+}
+
+/// A message that counts in PeerGroups beyond the places of its session is freed.
+void Transfers::leave_shares(Message& message) {
+  if (message.taken) core_.events.end_request(message);
+  if (message.charged) core_.groups.refund_place(message);
 }
 
 void Transfers::finish(std::uint32_t index, MessageStatus status) {

@@ -134,6 +134,7 @@ class Transfers {
     return reply ? session.replies : session.own;
   }
   /// The message has arrived, or is freed: its memory counts no longer as what its peer holds.
+  void leave_shares(Message& message);
   void give_up_share(const Session& session, Message& message) {
     const bool borrowed = message.share == MemoryShare::borrowed;
     message.share = MemoryShare::none;
