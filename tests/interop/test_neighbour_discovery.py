@@ -177,22 +177,25 @@ class NeighbourDiscovery(Case):
         """RFC 3810, 6.2, and 5.2.12: a record of the current state, "mode is exclude"."""
         veth(self.near, "left0", self.far, "right0")
         veth(self.near, "left1", self.far, "right1")
-        # Of each port's two queues, which answers need, one receives: the kernel chooses by the routers' addresses.
-        questions = [
-            frames.ethernet(frames.mac("33:33:00:00:00:01"), HOST, frames.ETHERTYPE_IPV6, query(2, f"fe80::{router}"))
-            for router in range(1, 33)
-        ]
+        question = frames.ethernet(frames.mac("33:33:00:00:00:01"), HOST, frames.ETHERTYPE_IPV6, query(2))
         with self.near.packet_socket("left0", timeout=30) as handle, self.near.packet_socket("left1", timeout=30) as other:
-            ports = ("right0,qpairs=2", "right1,qpairs=2")
-            program = self.started((*COMMANDS[1], "--engine", "thread"), self.far, *ports)
+            program = self.started((*COMMANDS[1], "--engine", "thread"), self.far, "right0", "right1")
             self.announced(handle)
-            for question in questions:
-                handle.send(question)
+            handle.send(question)
             report = next_frame(handle, is_report)
             self.assertEqual((report[62], report[70], report[74:90]), (143, 2, packed(GROUP)))
             self.assertTrue(is_right(report[14:], 48))
-            self.assertIn(next_frame(other, lambda frame: frame[6:12] == HOST), questions)
+            self.assertEqual(next_frame(other, lambda frame: frame[6:12] == HOST), question)
         self.stop(program)
+
+    def test_queue_pairs_that_nobody_reads_are_refused(self):
+        """packet(7), PACKET_FANOUT_HASH: each of the sockets gets some of the flows."""
+        veth(self.near, "left0", self.far, "right0")
+        for command in (("forward",), ("ingest", "-m", "host", "--share-cores"), ("stream", "receive", "--listen", 5001, "--address", f"{OWN}/64")):
+            with self.subTest(command[0]):
+                outcome = self.warpline(*command, "--port", "net_af_packet0,iface=right0,qpairs=2", netns=self.far.name)
+                self.assertEqual(outcome.code, 2, outcome)
+                self.assertIn("use 2 pipelines or queues per port, or qpairs=1", outcome.stderr)
 
     def test_frames_that_the_driver_cuts_are_errors(self):
         """packet(7): what does not fit into a frame of the ring is cut. Its header takes 66 of framesz bytes."""

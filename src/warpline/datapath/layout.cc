@@ -14,15 +14,16 @@ std::uint16_t partner(std::uint16_t port, std::size_t ports) {
   return other < ports ? other : port;
 }
 
+/// Whether the driver has as many transmit queues as receive queues, all of which receive: a queue for answers alone
+/// would take frames that nobody reads (net_af_packet, qpairs), or is refused (net_tap).
+bool has_queue_pairs(const std::string& spec) {
+  return spec.starts_with("net_af_packet") || spec.starts_with("net_tap");
+}
+
 class LayoutBuilder {
  public:
   LayoutBuilder(const DatapathSettings& settings, const std::vector<int>& nodes, std::size_t cpus)
       : settings_(settings), nodes_(nodes), cpus_(settings.lcores != 0 ? settings.lcores : cpus) {
-    layout_.model = settings.forward.model;
-    if (layout_.model == ModelKind::automatic) {
-      layout_.model =
-          settings.forward.engine == EngineKind::thread ? ModelKind::pipeline : ModelKind::run_to_completion;
-    }
     for (std::uint16_t port = 0; port < nodes.size(); ++port) {
       for (std::uint16_t queue = 0; queue < settings.forward.pipelines; ++queue) {
         layout_.paths.push_back({port, partner(port, nodes.size()), queue});
@@ -31,6 +32,13 @@ class LayoutBuilder {
   }
 
   ForwardLayout build() && {
+    const bool share = replies_share_queues();
+    layout_.model = settings_.forward.model;
+    if (layout_.model == ModelKind::automatic) {
+      layout_.model =
+          settings_.forward.engine == EngineKind::thread && !share ? ModelKind::pipeline : ModelKind::run_to_completion;
+    }
+    layout_.replies_share_queues = layout_.mixes_ports = share && layout_.model == ModelKind::run_to_completion;
     if (layout_.model == ModelKind::run_to_completion) {
       add_run_to_completion();
     } else {
@@ -52,11 +60,14 @@ class LayoutBuilder {
   void add_run_to_completion() {
     const std::size_t far = settings_.forward.loopback ? settings_.forward.pipelines : 0;
     const std::size_t free_cpus = cpus_ > far ? cpus_ - far : 1;
-    const std::size_t workers = std::min(layout_.paths.size(), free_cpus);
+    const std::size_t most = layout_.replies_share_queues ? settings_.forward.pipelines : layout_.paths.size();
+    const std::size_t workers = std::min(most, free_cpus);
     for (std::size_t worker = 0; worker < workers; ++worker) {
       Role role{RoleKind::run_to_completion, {}, 0};
       std::string queues;
-      for (std::size_t path = worker; path < layout_.paths.size(); path += workers) {
+      for (std::size_t path = 0; path < layout_.paths.size(); ++path) {
+        const std::size_t turn = layout_.replies_share_queues ? layout_.paths[path].queue : path;
+        if (turn % workers != worker) continue;
         role.paths.push_back(static_cast<std::uint16_t>(path));
         const PathRoute& route = layout_.paths[path];
         queues += fmt::format("{}port {} rx {} to port {} tx {}", queues.empty() ? "" : ", ", route.rx_port,
@@ -68,6 +79,14 @@ class LayoutBuilder {
     for (std::uint16_t path = 0; path < layout_.paths.size(); ++path) {
       add_engine(path, static_cast<int>(path % workers));
     }
+  }
+
+  /// Whether answers have no queue of their own.
+  [[nodiscard]] bool replies_share_queues() const {
+    return std::ranges::any_of(layout_.paths, [this](const PathRoute& path) {
+      return path.rx_port != path.tx_port && path.rx_port < settings_.ports.size() &&
+             !settings_.ports[path.rx_port].addresses.empty() && has_queue_pairs(settings_.ports[path.rx_port].spec);
+    });
   }
 
   void add_pipeline(std::uint16_t path) {
@@ -116,12 +135,18 @@ class LayoutBuilder {
 
 }  // namespace
 
+std::uint16_t ForwardLayout::reply_queue(const DatapathSettings& settings, const PathRoute& path) const {
+  const bool own = path.rx_port == path.tx_port || replies_share_queues;
+  return static_cast<std::uint16_t>(own ? path.queue : settings.forward.pipelines + path.queue);
+}
+
 std::uint16_t ForwardLayout::tx_queues(const DatapathSettings& settings, std::uint16_t port) const {
   const std::uint16_t pipelines = settings.forward.pipelines;
-  const bool leaves_elsewhere = std::ranges::any_of(
-      paths, [port](const PathRoute& route) { return route.rx_port == port && route.tx_port != port; });
+  const bool needs_more = std::ranges::any_of(paths, [&](const PathRoute& route) {
+    return route.rx_port == port && reply_queue(settings, route) >= pipelines;
+  });
   const bool answers = port < settings.ports.size() && !settings.ports[port].addresses.empty();
-  return leaves_elsewhere && answers ? pipelines * 2 : pipelines;
+  return needs_more && answers ? pipelines * 2 : pipelines;
 }
 
 ForwardLayout lay_out_forward(const DatapathSettings& settings, const std::vector<int>& nodes, std::size_t cpus) {

@@ -34,14 +34,18 @@ struct Role {
 
 /// Who does what in a `forward` run. `roles` and `requests` run in parallel.
 struct ForwardLayout {
-  ModelKind model;                               ///< never automatic
-  bool mixes_ports = false;                      ///< what a path receives may leave by any port, not by its own alone
+  ModelKind model;           ///< never automatic
+  bool mixes_ports = false;  ///< what a path receives may leave by any port, not by its own alone
+  /// One worker does both directions of a pair of ports, and answers by the queue of what it forwards.
+  bool replies_share_queues = false;
   std::vector<PathRoute> paths;                  ///< one a queue pair of each port that receives
   std::vector<Role> roles;                       ///< one a worker
   std::vector<runtime::WorkerRequest> requests;  ///< the lcores that the roles need
 
+  /// Returns the transmit queue of the port that a path receives from by which it answers for the port's addresses.
+  [[nodiscard]] std::uint16_t reply_queue(const DatapathSettings& settings, const PathRoute& path) const;
   /// Transmit queues that each port needs: one for each of its pipelines, and as many for answers if the port has an
-  /// address and its packets leave elsewhere.
+  /// address, and its packets leave elsewhere, unless replies_share_queues.
   [[nodiscard]] std::uint16_t tx_queues(const DatapathSettings& settings, std::uint16_t port) const;
 };
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 
 #include "warpline/base/property_testing.h"
 
@@ -67,6 +69,32 @@ TEST(Layout, AnswersNeedQueuesOfTheirOwnOnlyWhenPacketsLeaveElsewhere) {
   DatapathSettings one = settings_of(1, 3);
   one.ports[0].addresses = two.ports[0].addresses;
   EXPECT_EQ(lay_out_forward(one, {0}, 8).tx_queues(one, 0), 3);
+}
+
+TEST(Layout, AnswersOfDriversWithQueuePairsLeaveByTheQueueOfTheWayBack) {
+  for (const char* const driver : {"net_af_packet", "net_tap"}) {
+    for (const std::size_t cpus : {1, 2, 3, 8}) {
+      DatapathSettings settings = settings_of(2, 3);
+      for (std::size_t port = 0; port < 2; ++port) {
+        settings.ports[port].spec = driver + std::to_string(port) + ",iface=left";
+        settings.ports[port].addresses = {*parse_interface_address("10.0.0.1/24")};
+      }
+      const ForwardLayout layout = lay_out_forward(settings, {0, 0}, cpus);
+      EXPECT_EQ(layout.tx_queues(settings, 0), 3);
+      EXPECT_TRUE(layout.mixes_ports);
+      for (const Role& role : layout.roles) {
+        // Who answers by a queue is the one who forwards by it.
+        for (const std::uint16_t path : role.paths) {
+          const PathRoute& route = layout.paths[path];
+          EXPECT_EQ(layout.reply_queue(settings, route), route.queue);
+          EXPECT_TRUE(std::ranges::any_of(role.paths, [&](std::uint16_t other) {
+            const PathRoute& back = layout.paths[other];
+            return back.rx_port == route.tx_port && back.tx_port == route.rx_port && back.queue == route.queue;
+          })) << cpus;
+        }
+      }
+    }
+  }
 }
 
 WARPLINE_PROPERTY(LayoutProperty, EveryPathIsReceivedWorkedOnAndTransmittedByExactlyOneWorker, ()) {

@@ -26,12 +26,10 @@ std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings&
                                                const std::vector<ForwardPort>& ports) {
   auto path = std::make_unique<datapath::QueuePath>();
   const ForwardPort& rx = ports[route.rx_port];
-  const auto reply_queue = static_cast<std::uint16_t>(
-      route.rx_port == route.tx_port ? route.queue : settings.forward.pipelines + route.queue);
   path->rx = {rx.id, route.queue};
   path->tx = {ports[route.tx_port].id, route.queue};
   path->tx_limits = port::send_limits(path->tx.port);
-  path->reply = {rx.id, reply_queue};
+  path->reply = {rx.id, layout.reply_queue(settings, route)};
   path->burst = settings.forward.burst;
   if (settings.forward.adaptive_burst && route.rx_port < settings.ports.size()) {
     path->burst = std::min(path->burst, settings.ports[route.rx_port].rx_ring);

@@ -36,7 +36,7 @@ int eal_node(const PoolShape& shape) { return shape.node == runtime::kAnyNode ? 
 
 /// The making of a pool in host memory.
 runtime::SetupStep step_of(const PoolShape& shape) {
-  return {"making the " + describe(shape), pool_bytes(shape.size, shape.data_room, ordinary_page())};
+  return {"making the " + describe(shape), pool_bytes(shape.size, shape.data_room)};
 }
 
 /// An error of what `shape` needs, in the words of who met it.
@@ -47,8 +47,9 @@ Error for_pool(const PoolShape& shape, Error error) {
 
 /// On ordinary pages DPDK lays no buffer across two, because the addresses that devices use could be apart: each begins
 /// at the same place of a page of its own, and the first bytes of all frames compete for a 64th of the sets of a cache.
-/// Where devices use virtual addresses, buffers follow each other instead.
-bool buffers_follow_each_other() { return rte_eal_has_hugepages() == 0 && ordinary_page().value == 0; }
+/// Without hugepages EAL knows no physical addresses and devices use virtual ones, so that buffers can follow each
+/// other instead.
+bool buffers_follow_each_other() { return rte_eal_has_hugepages() == 0; }
 
 /// A memzone of whole pages for all buffers of `pool`, whose owner the pool becomes. Null, with rte_errno set, where
 /// there is no such memory.
@@ -65,8 +66,8 @@ const rte_memzone* populate(rte_mempool* pool) {
     return nullptr;
   }
   const rte_memzone* const zone = rte_memzone_reserve_aligned(
-      fmt::format("pin_{}", pool->name).c_str(), round_up(static_cast<std::uint64_t>(size), kHostPage), pool->socket_id,
-      0, static_cast<unsigned>(std::max(alignment, kHostPage)));
+      fmt::format("buf_{}", pool->name).c_str(), round_up(static_cast<std::uint64_t>(size), kHostPage),
+      pool->socket_id, 0, static_cast<unsigned>(std::max(alignment, kHostPage)));
   if (zone == nullptr) return nullptr;
   const auto give_back = [](rte_mempool_memhdr*, void* owner) {
     rte_memzone_free(static_cast<const rte_memzone*>(owner));
@@ -101,29 +102,28 @@ Result<rte_mempool*> make_empty(const PoolShape& shape) {
 
 }  // namespace
 
-Result<PacketPool> PacketPool::make(const PoolShape& shape) {
+Result<PacketPool> PacketPool::make(const PoolShape& shape) { return make_in_host(shape, 0, {}); }
+
+Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, int gpu, const PinMemory& pin) {
+  return make_in_host(shape, gpu, pin);
+}
+
+/// `pin`: empty if no GPU is to reach the buffers.
+Result<PacketPool> PacketPool::make_in_host(const PoolShape& shape, int gpu, const PinMemory& pin) {
   WARPLINE_CHECK(check_shape(shape, machine::obtainable_memory()));
   const runtime::SetupStep step = step_of(shape);
   WARPLINE_TRY(rte_mempool* const made, make_empty(shape));
   PacketPool pool(made);
-  if (rte_eal_has_hugepages() == 0) {
-    if (populate(made) == nullptr) return pool_error(shape, rte_errno);
+  const rte_memzone* zone = nullptr;
+  if (pin || buffers_follow_each_other()) {
+    zone = populate(made);
+    if (zone == nullptr) return pool_error(shape, rte_errno);
   } else if (const int added = rte_mempool_populate_default(made); added < 0) {
     return pool_error(shape, -added);
   }
   rte_mempool_obj_iter(made, rte_pktmbuf_init, nullptr);
-  return pool;
-}
-
-Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, int gpu, const PinMemory& pin) {
-  WARPLINE_CHECK(check_shape(shape, machine::obtainable_memory()));
-  const runtime::SetupStep step = step_of(shape);
-  WARPLINE_TRY(rte_mempool* const made, make_empty(shape));
-  PacketPool pool(made);
-  const rte_memzone* const zone = populate(made);  // in which there is nothing else
-  if (zone == nullptr) return pool_error(shape, rte_errno);
-  rte_mempool_obj_iter(made, rte_pktmbuf_init, nullptr);
-  auto pinned = pin(gpu, {static_cast<std::byte*>(zone->addr), zone->len});
+  if (!pin) return pool;
+  auto pinned = pin(gpu, {static_cast<std::byte*>(zone->addr), zone->len});  // in which there is nothing else
   if (!pinned.ok()) return for_pool(shape, std::move(pinned).error());
   pool.pin_ = *std::move(pinned);
   return pool;

@@ -53,6 +53,7 @@ class PacketPool {
 
  private:
   explicit PacketPool(rte_mempool* pool) : pool_(pool) {}
+  [[nodiscard]] static Result<PacketPool> make_in_host(const PoolShape& shape, int gpu, const PinMemory& pin);
   void swap(PacketPool& other) noexcept;
 
   rte_mempool* pool_ = nullptr;

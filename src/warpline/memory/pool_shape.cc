@@ -2,7 +2,6 @@
 #include "warpline/memory/pool_shape.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -28,13 +27,12 @@ constexpr std::uint32_t flush_threshold(std::uint32_t cache) { return cache + ca
 Error no_memory(const PoolShape& shape) {
   const std::string what = describe(shape);
   const std::vector<machine::HugepagePool> pages = machine::read_hugepages();
+  const Bytes needed = pool_bytes(shape.size, shape.data_room);
   if (rte_eal_has_hugepages() == 0) {
-    const Bytes needed = pool_bytes(shape.size, shape.data_room, ordinary_page());
     return environment_error(
         what, fmt::format("it needs {} MiB of ordinary memory, more than was set aside", needed.value / kMebibyte),
         fmt::format("reserve hugepages: {}, or use a smaller pool", machine::reserve_advice(pages, needed)));
   }
-  const Bytes needed = pool_bytes(shape.size, shape.data_room, Bytes{2 * kMebibyte});
   const std::uint64_t missing = needed.value - std::min(needed.value, machine::free_bytes(pages).value);
   return environment_error(
       what,
@@ -61,21 +59,16 @@ std::uint32_t data_room(std::uint16_t mtu) {
   return std::max(2048U, (frame + kDeviceUnit - 1) / kDeviceUnit * kDeviceUnit);
 }
 
-Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page) {
+Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room) {
+  constexpr std::uint64_t kHugepage = 2 * kMebibyte;
   rte_mempool_objsz object{};
   const std::uint32_t element = sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM + data_room;
   const std::uint64_t each = rte_mempool_calc_obj_size(element, 0, &object);
+  // As rte_mempool_op_calc_mem_size_helper, where no buffer, of 64 KiB at most, is laid across two pages.
+  const std::uint64_t a_page = kHugepage / each;
+  const std::uint64_t buffers = size / a_page * kHugepage + size % a_page * each;
   // The mempool's ring has a pointer for each; chunks are aligned.
-  const std::uint64_t others = std::bit_ceil(std::uint64_t{size} + 1) * sizeof(void*) + 2 * kMebibyte;
-  if (page.value == 0) return {size * each + others};
-  // As rte_mempool_op_calc_mem_size_helper: what fits into a page is not laid across two.
-  const std::uint64_t pages = each <= page.value ? (size + page.value / each - 1) / (page.value / each)
-                                                 : size * ((each + page.value - 1) / page.value);
-  return {pages * page.value + others};
-}
-
-Bytes ordinary_page() {
-  return {rte_eal_iova_mode() == RTE_IOVA_VA ? 0 : static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+  return {buffers + std::bit_ceil(std::uint64_t{size} + 1) * sizeof(void*) + kHugepage};
 }
 
 std::string describe(const PoolShape& shape) {
@@ -87,7 +80,7 @@ Result<void> check_shape(const PoolShape& shape, std::uint64_t obtainable) {
     return usage_error(describe(shape), fmt::format("a buffer has 1 to {} bytes", UINT16_MAX - RTE_PKTMBUF_HEADROOM),
                        "use another data room");
   }
-  const Bytes needed = pool_bytes(shape.size, shape.data_room, ordinary_page());
+  const Bytes needed = pool_bytes(shape.size, shape.data_room);
   if (rte_eal_has_hugepages() != 0 || needed.value <= obtainable) return {};
   return environment_error(
       describe(shape),

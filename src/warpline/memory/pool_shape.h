@@ -27,11 +27,10 @@ struct PoolDemand {
 /// least 2048, and whole KiB, since some devices (ixgbe) use no more of it.
 [[nodiscard]] std::uint32_t data_room(std::uint16_t mtu);
 
-/// Memory that a pool takes, bookkeeping included, if no buffer crosses pages of that size; {0}: buffers follow each
-/// other. For Eal::start ordinary pages, the default, take the most.
-[[nodiscard]] Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page = {4096});
-/// The ordinary page that no buffer crosses, once DPDK is started: {0} where devices use virtual addresses.
-[[nodiscard]] Bytes ordinary_page();
+/// Returns the memory that a pool takes at most, bookkeeping included, for Eal::start as well: no buffer crosses
+/// hugepages of 2 MiB. On ordinary pages, where devices use virtual addresses, buffers follow each other, which takes
+/// no more.
+[[nodiscard]] Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room);
 
 /// What a pool is to be.
 struct PoolShape {

@@ -30,11 +30,11 @@ Result<PacketPool> make_pool(const PoolShape& shape, MemoryKind memory, int gpu,
 
 }  // namespace
 
-Bytes host_bytes(const PortPoolsPlan& plan, Bytes page) {
+Bytes host_bytes(const PortPoolsPlan& plan) {
   // Mbufs of a GPU's buffers are without any themselves.
   const std::uint32_t room = plan.settings.memory == MemoryKind::device ? 0 : plan.data_room;
-  std::uint64_t each = pool_bytes(plan.size, room, page).value;
-  if (plan.settings.split != 0) each += pool_bytes(plan.size, header_room(plan.settings.split), page).value;
+  std::uint64_t each = pool_bytes(plan.size, room).value;
+  if (plan.settings.split != 0) each += pool_bytes(plan.size, header_room(plan.settings.split)).value;
   return {each * pool_count(plan)};
 }
 

@@ -28,8 +28,8 @@ struct PortPoolsPlan {
   int node = runtime::kAnyNode;       ///< NUMA node of the port
 };
 
-/// Host memory that the plan's pools take of pages of that size, bookkeeping included: for Eal::start.
-[[nodiscard]] Bytes host_bytes(const PortPoolsPlan& plan, Bytes page = {4096});
+/// Returns the host memory that the plan's pools take, bookkeeping included: for Eal::start.
+[[nodiscard]] Bytes host_bytes(const PortPoolsPlan& plan);
 
 /// Owns the pools of one port: one for all its queues or one each, and beside each, with a split, one for the frames'
 /// first bytes, in host memory that GPUs reach unless the whole plan is for host memory alone.

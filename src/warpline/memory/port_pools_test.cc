@@ -239,7 +239,7 @@ TEST(PortPools, HostBytesAreEnoughForThePools) {
             &taken);
       }
       EXPECT_GE(host_bytes(plan).value, taken);
-      EXPECT_LE(host_bytes(plan).value, taken + taken / 4 + (8 << 20));
+      EXPECT_LE(host_bytes(plan).value, taken + taken / 50 + (8 << 20));
     }
   }
 }

@@ -22,13 +22,27 @@ Result<void> check_queues(const std::string& name, const char* side, std::uint16
       most == 0 ? "use another port" : fmt::format("ask for at most {} pipelines or queues a port", most));
 }
 
-/// Each receive queue of net_pcap is a file or an interface of its own: without its queue an input is never read.
+/// Each receive queue of net_pcap is a file or an interface of its own: without its queue an input is never read. Those
+/// of net_af_packet (qpairs) share what the interface receives by its flows (packet(7), PACKET_FANOUT_HASH).
 Result<void> check_inputs(const std::string& name, const std::string& driver, std::uint16_t queues,
                           std::uint16_t inputs) {
+  if (driver == "net_af_packet" && queues != 0 && queues < inputs) {
+    return usage_error(fmt::format("port {}: {} queue pairs", name, inputs),
+                       fmt::format("each receives some of the flows, and the run has {} receive queues", queues),
+                       fmt::format("use {} pipelines or queues per port, or qpairs={}", inputs, queues));
+  }
   if (driver != "net_pcap" || queues == 0 || queues >= inputs) return {};
   return usage_error(fmt::format("port {}: {} files or interfaces to receive from", name, inputs),
                      fmt::format("each needs a receive queue, and the port has {}", queues),
                      fmt::format("use {} pipelines or queues per port, or name fewer", inputs));
+}
+
+/// net_tap has as many queues of the one kind as of the other.
+Result<void> check_pairs(const std::string& name, const std::string& driver, const PortQueues& queues) {
+  if (driver != "net_tap" || queues.rx == queues.tx || queues.rx == 0 || queues.tx == 0) return {};
+  return usage_error(fmt::format("port {}: {} receive queues and {} transmit queues", name, queues.rx, queues.tx),
+                     "net_tap has as many of the one kind as of the other",
+                     "use the model run-to-completion, or another driver");
 }
 
 /// Adds those of `wanted` that the device lacks to `refused`; the others are returned.
@@ -97,6 +111,7 @@ Result<void> Port::configure(const PortSettings& settings, const PortQueues& que
   WARPLINE_CHECK(check_queues(name_, "receive", queues.rx, info.max_rx_queues));
   WARPLINE_CHECK(check_queues(name_, "transmit", queues.tx, info.max_tx_queues));
   WARPLINE_CHECK(check_inputs(name_, driver_, queues.rx, info.max_rx_queues));
+  WARPLINE_CHECK(check_pairs(name_, driver_, queues));
   const std::uint16_t most = largest_mtu(info);
   if (settings.mtu > most || settings.mtu < info.min_mtu) {
     return usage_error(fmt::format("port {}: MTU {}", name_, settings.mtu),

@@ -9,8 +9,12 @@ namespace warpline::router {
 
 datapath::ForwardLayout lay_out_routing(const datapath::DatapathSettings& settings, const std::vector<int>& nodes,
                                         std::size_t cpus) {
-  datapath::ForwardLayout layout{
-      .model = datapath::ModelKind::run_to_completion, .mixes_ports = true, .paths = {}, .roles = {}, .requests = {}};
+  datapath::ForwardLayout layout{.model = datapath::ModelKind::run_to_completion,
+                                 .mixes_ports = true,
+                                 .replies_share_queues = false,
+                                 .paths = {},
+                                 .roles = {},
+                                 .requests = {}};
   const std::uint16_t pipelines = settings.forward.pipelines;
   const auto ports = static_cast<std::uint16_t>(nodes.size());
   for (std::uint16_t queue = 0; queue < pipelines; ++queue) {

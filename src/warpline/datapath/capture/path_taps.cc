@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/datapath/capture/path_taps.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <rte_errno.h>
@@ -45,7 +46,8 @@ Result<void> PathTaps::watch(const QueuePath& path, capture::CaptureSource& rece
       taps_.emplace_back(std::make_unique<Tap>(Tap{.received = received, .offered = offered, .path = path})).get();
   WARPLINE_CHECK(keep({path.rx, true, rte_eth_add_rx_callback(path.rx.port, path.rx.queue, on_received, tap)}));
   WARPLINE_CHECK(keep({path.tx, false, rte_eth_add_tx_callback(path.tx.port, path.tx.queue, on_offered, tap)}));
-  if (!path.responder || path.reply == path.tx) return {};
+  const auto leaves_by = [&path](const auto& other) { return other->tx == path.reply; };
+  if (!path.responder || std::ranges::any_of(paths_, leaves_by)) return {};  // a path's own tap sees the answers there
   return keep({path.reply, false, rte_eth_add_tx_callback(path.reply.port, path.reply.queue, on_offered, tap)});
 }
 
