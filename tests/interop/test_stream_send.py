@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unittest
 
+from support.case import long_only
 from support.namespaces import Namespace
 from support.program import IS_ROOT
 from support.raw_peer import RawPeer
@@ -177,6 +178,7 @@ class Veth(VethCase, SendCase):
         outcome = self.sender("--bytes", 1, "-P", 5, netns=self.far.name).finish()
         self.assertEqual(self.send_report(outcome, code=5)["connections"]["refused"], 5)
 
+    @long_only  # waits for as long as a host is asked for
     def test_nobody_is_there(self):
         outcome = self.sender("--bytes", 1, to="10.9.0.77", netns=self.far.name).finish()
         self.assertEqual(self.send_report(outcome, code=5)["connections"]["started"], 0)
@@ -223,6 +225,7 @@ class Veth(VethCase, SendCase):
         self.assertEqual(self.send_report(outcome, code=5)["connections"]["aborted"], 3)
         self.assertIn("3 left when the time was over", outcome.stderr.splitlines()[-1])
 
+    @long_only  # waits for a peer
     def test_an_end_by_time_with_a_peer_that_does_not_read(self):
         server = self.server(buffer=8192)
         program = self.sender("--seconds", 1, netns=self.far.name)

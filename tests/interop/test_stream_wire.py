@@ -4,6 +4,7 @@
 import signal
 import unittest
 
+from support.case import long_only
 from support.namespaces import Namespace
 from support.program import IS_ROOT
 from support.sending import SEED, SendCase
@@ -82,6 +83,10 @@ class DamageByGpuIo(Damage):
     TAKEN_BY = ("--engine", "thread", "--io", "gpu")
     CORES = 2
 
+    @long_only
+    def test_two_queues(self):
+        super().test_two_queues()
+
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
 class Stopped(VethCase, BothCase):
@@ -115,6 +120,10 @@ class Stopped(VethCase, BothCase):
 
 class StoppedByGpuIo(Stopped):
     TAKEN_BY = DamageByGpuIo.TAKEN_BY
+
+    @long_only
+    def test_both_one_after_the_other(self):
+        super().test_both_one_after_the_other()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from support import pcapng
-from support.case import LIVE_ROW, Case, needs_vnic
+from support.case import LIVE_ROW, Case, long_only, needs_vnic
 from support.program import BINARY, IS_ROOT
 from support.scraping import in_namespace_of
 
@@ -173,6 +173,7 @@ class AttachedCapture(Case):
         report = self.stop(program)
         self.assertEqual(report["drops"], {})
 
+    @long_only
     def test_files_of_one_that_is_killed_are_whole(self):
         program = self.running("--loopback", "--verify")
         for times in range(1, 21):

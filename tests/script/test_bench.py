@@ -3,7 +3,7 @@
 
 import unittest
 
-from support.case import Case, needs_vnic
+from support.case import Case, long_only, needs_vnic
 
 QUICK = ("--rounds", "2", "--seconds", "20ms", "--rows", "64")
 
@@ -112,6 +112,7 @@ class Bench(Case):
         self.assertEqual(outcome.code, 2, outcome)
 
     @needs_vnic
+    @long_only
     def test_streams_in_chunks(self):
         few = ("--chunk", "64Ki,1Mi", "--size", "1500,9000", "--bytes", "8Mi", "--rounds", "2")
         outcome = self.warpline("bench", "stream-chunk", *few, "--json")

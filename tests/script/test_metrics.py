@@ -13,7 +13,7 @@ import unittest
 import urllib.parse
 from pathlib import Path
 
-from support.case import LIVE_ROW
+from support.case import LIVE_ROW, long_only
 from support.messages import MessageCase, free_port
 from support.namespaces import joined_namespaces
 from support.program import IS_ROOT, NOBODY
@@ -305,6 +305,7 @@ class Metrics(MessageCase):
         self.assertEqual(named - known, set())
         self.assertGreater(len(named), 20)
 
+    @long_only
     @needs_promtool
     def test_a_prometheus_scrapes_it_and_alerts(self):
         """A server of its own, with the rules of share/ made quick: it sees the run, and then that it is gone."""
