@@ -15,6 +15,9 @@ Result<std::unique_ptr<CompletionQueue>> CompletionQueue::make(std::uint32_t cal
 }
 
 CompletionQueue::~CompletionQueue() {
+  for (Completion ended; free_.load(std::memory_order_acquire) != calls_;) {
+    if (poll({&ended, 1}) == 0) wait();
+  }
   while (told_.load(std::memory_order_acquire) != taken_) std::this_thread::yield();  // a host that is about to wake it
 }
 

@@ -59,10 +59,7 @@ Result<std::unique_ptr<ServerPool>> ServerPool::make(MessageHost& host, std::spa
   return std::unique_ptr<ServerPool>(new ServerPool(std::move(parts)));
 }
 
-ServerPool::~ServerPool() {
-  parts_->host.leave(parts_->calls);
-  parts_->calls.end_rest(parts_->host.now());
-}
+ServerPool::~ServerPool() { parts_->host.leave(parts_->calls); }
 
 void ServerPool::observe(CallObserver* observer) { parts_->calls.observe(observer); }
 
@@ -70,6 +67,8 @@ SubmittedCall ServerPool::submit(const Call& call, const CallDone& done) {
   if (call.response_in_endpoint) return {message::CallStatus::not_allowed, {}};
   return parts_->queue.submit(call, done, parts_->host.now());
 }
+
+bool ServerPool::in_callback() const { return parts_->host.in_callback(); }
 
 bool ServerPool::cancel(CallId id) { return parts_->queue.cancel(id); }
 
