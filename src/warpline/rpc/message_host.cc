@@ -163,7 +163,7 @@ struct MessageHost::Loop {
 /// Does what there is to do, once. Returns whether there was anything. Not in a callback of its own.
 bool MessageHost::Loop::step() {
   const bool worked = [this] {
-    const InLoop inside(this);
+    const InLoop inside(*wake);
     return work();
   }();
   if (next_handler) handler = *std::exchange(next_handler, std::nullopt);
@@ -291,14 +291,14 @@ void MessageHost::Loop::end_threads(std::span<Loop* const> loops, bool with_part
 
 /// Ends all calls and streams, and those that are made meanwhile.
 void MessageHost::Loop::end_calls() {
-  const InLoop inside(this);
+  const InLoop inside(*wake);
   calls.end_all(endpoint, clock.now());
   if (streams) streams->end_all(endpoint, clock.now());
 }
 
 /// Ends what the part has with the endpoint.
 void MessageHost::Loop::end_part(LoopPart& part) {
-  const InLoop inside(this);
+  const InLoop inside(*wake);
   part.leave(endpoint, clock.now());
   std::array<message::MessageEvent, kEventsAStep> events;
   for (std::size_t count = 1; count != 0;) {
@@ -368,7 +368,7 @@ Result<MessageHost> MessageHost::open(const Settings& settings) {
 }
 
 Result<MessageHost> MessageHost::over(transport::Transport& transport, const Settings& settings) {
-  if (settings.calls == 0) return usage_error("MessageHost", "Settings::calls is 0", "it is at least one");
+  WARPLINE_CHECK(check_calls("MessageHost::Settings::calls", settings.calls));
   const transport::NanoClock clock;
   WARPLINE_TRY(auto wake, transport::WakeUp::make());
   message::EndpointConfig config = settings.endpoint;
@@ -444,7 +444,7 @@ void MessageHost::end_handlers(std::span<MessageHost* const> hosts, bool with_pa
   Loop::end_threads(loops, with_parts);
 }
 
-bool MessageHost::in_callback() const { return InLoop::of(loop_.get()); }
+bool MessageHost::in_callback() const { return InLoop::of(*loop_->wake); }
 
 void MessageHost::observe(CallObserver* observer) {
   loop_->observer = observer;

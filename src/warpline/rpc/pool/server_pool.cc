@@ -14,9 +14,9 @@ namespace {
 
 Result<void> check(const ServerPoolSettings& settings) {
   const auto sound = [](const BackOff& waits) { return waits.first.value > 0 && waits.first <= waits.longest; };
-  if (settings.calls == 0 || settings.sessions == 0 || settings.calls_per_session == 0) {
-    return usage_error("ServerPool", "ServerPoolSettings::calls, sessions or calls_per_session is 0",
-                       "each is at least one");
+  WARPLINE_CHECK(check_calls("ServerPoolSettings::calls", settings.calls));
+  if (settings.sessions == 0 || settings.calls_per_session == 0) {
+    return usage_error("ServerPool", "ServerPoolSettings::sessions or calls_per_session is 0", "each is at least one");
   }
   if (!sound(settings.health.back_off) || !sound(settings.retry.back_off)) {
     return usage_error("ServerPool", "a BackOff has a first wait of 0, or one above the longest",

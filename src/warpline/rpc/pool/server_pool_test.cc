@@ -393,6 +393,7 @@ TEST(ServerPool, RefusesSettingsThatMakeNoSense) {
   const std::array one{address};
   EXPECT_TRUE(refused({}, {}));
   EXPECT_TRUE(refused(one, {.calls = 0}));
+  EXPECT_TRUE(refused(one, {.calls = kMaxCalls + 1}));
   EXPECT_TRUE(refused(one, {.sessions = 0}));
   EXPECT_TRUE(refused(one, {.calls_per_session = 0}));
   EXPECT_TRUE(refused(one, {.health = {.failures = 0}}));
