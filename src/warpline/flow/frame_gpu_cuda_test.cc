@@ -7,7 +7,7 @@
 
 #include "warpline/flow/batch_testing.h"
 #include "warpline/flow/frame_gpu.h"
-#include "warpline/gpu/gpu_testing.h"
+#include "warpline/gpu/gpu_testing.cuh"
 
 namespace warpline::flow {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "warpline/gpu/gpu_testing.h"
+#include "warpline/gpu/gpu_testing.cuh"
 #include "warpline/inspect/inspect_kernels.h"
 #include "warpline/inspect/inspect_testing.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "warpline/base/random.h"
-#include "warpline/gpu/gpu_testing.h"
+#include "warpline/gpu/gpu_testing.cuh"
 #include "warpline/stream/gpu/payload_kernels.h"
 #include "warpline/stream/payload/host_payload.h"
 #include "warpline/stream/seeded_payload.h"

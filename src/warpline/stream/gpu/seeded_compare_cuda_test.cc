@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "warpline/base/random.h"
-#include "warpline/gpu/gpu_testing.h"
+#include "warpline/gpu/gpu_testing.cuh"
 #include "warpline/stream/gpu/seeded_compare.h"
 #include "warpline/stream/seeded_payload.h"
 

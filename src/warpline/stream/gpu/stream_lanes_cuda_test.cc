@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "warpline/gpu/gpu_testing.h"
+#include "warpline/gpu/gpu_testing.cuh"
 #include "warpline/stream/gpu/copy_by_warp_testing.h"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"

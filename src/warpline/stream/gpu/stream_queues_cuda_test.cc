@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "warpline/gpu/gpu_testing.h"
+#include "warpline/gpu/gpu_testing.cuh"
 #include "warpline/queues/packet_queues.h"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
