@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/rpc/call_queue.h"
 #include "warpline/rpc/completion_queue.h"
 #include "warpline/rpc/hosts_testing.h"
 #include "warpline/rpc/pending_call.h"
