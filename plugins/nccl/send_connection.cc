@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "nccl/log.h"
@@ -56,13 +57,17 @@ class SendPath final : public Path {
   }
 
   void take(message::Endpoint&, const message::MessageEvent& event, Nanos) override {
+    const std::span<const std::uint8_t> bytes(event.data, event.length);
     if (event.code == static_cast<std::uint16_t>(Code::welcome)) {
-      if (const auto welcome = read_welcome({event.data, event.length}); welcome && !std::exchange(welcome_, true)) {
-        connection_.early_bytes_.store(welcome->early_bytes, std::memory_order_relaxed);
-        connection_.join();
-      }
+      const auto welcome = read_welcome(bytes);
+      if (!welcome) return connection_.fail(message::LossReason::wrong_version);
+      if (std::exchange(welcome_, true)) return;
+      connection_.early_bytes_.store(welcome->early_bytes, std::memory_order_relaxed);
+      connection_.join();
     } else if (event.code == static_cast<std::uint16_t>(Code::posted)) {
-      if (const auto posted = read_posted({event.data, event.length})) connection_.take_posted(*posted);
+      const auto posted = read_posted(bytes);
+      if (!posted) return connection_.fail(message::LossReason::wrong_version);
+      connection_.take_posted(*posted);
     }
   }
 

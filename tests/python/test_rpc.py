@@ -2,6 +2,7 @@
 """warpline.rpc: clients and servers of one process, in the same event loop or in two."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -195,6 +196,22 @@ class Failures(Rpc):
         with self.assertRaises(rpc.ClientClosed):
             await self.client.call_many(ECHO, memoryview(bytes(4)).cast("B", (2, 2)))
         await self.client.close()
+
+    async def test_what_a_call_lets_go_of_may_close_the_client(self):
+        client = rpc.Client(self.server.address, timeout=PATIENCE_S)
+
+        class Closes(bytearray):
+            def __del__(self):
+                with contextlib.suppress(StopIteration):
+                    client.close().send(None)
+
+        calls = [client.call(ECHO, Closes(1000)), *(client.call(ECHO, bytes(1000)) for _ in range(20))]
+        ends = await asyncio.gather(*calls, return_exceptions=True)
+        self.assertEqual(bytes(1000), ends[0])
+        for end in ends:
+            self.assertTrue(end == bytes(1000) or isinstance(end, errors.ClientClosed), end)
+        with self.assertRaises(errors.ClientClosed):
+            await client.call(ECHO)
 
     async def test_a_server_that_closes_ends_its_clients_sessions_and_a_later_one_is_found(self):
         self.assertEqual(b"x", await self.client.call(ECHO, b"x"))

@@ -78,6 +78,18 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/warpline/packet/bad.cc", HEAD + "void f() { cudaFree(nullptr); }\n")
         self.expect("src/warpline/packet/bad.cc:2", "CUDA")
 
+    def test_cuda_in_a_test_outside_gpu(self):
+        self.write("src/warpline/packet/bad_cuda_test.cc", HEAD + "void f() { cudaFree(nullptr); }\n")
+        self.expect("src/warpline/packet/bad_cuda_test.cc:2", "tests include warpline/gpu/gpu_testing.cuh")
+
+    def test_what_tests_call_cuda_by_is_for_tests_with_device_code(self):
+        self.write("cmake/modules.cmake", "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH + "warpline_module(gpu LEVEL 1 USES base)\n")
+        self.write("src/warpline/gpu/gpu_testing.cuh", HEADER)
+        self.write("src/warpline/packet/a_cuda_test.cc", HEAD + '#include "warpline/gpu/gpu_testing.cuh"\n')
+        self.assertEqual(check_layers.check(self.root), [])
+        self.write("src/warpline/packet/a_test.cc", HEAD + '#include "warpline/gpu/gpu_testing.cuh"\n')
+        self.expect("src/warpline/packet/a_test.cc:2", "packet may not include gpu")
+
     def test_cuda_in_a_kernel_file_is_fine(self):
         self.write("src/warpline/packet/check.cu", HEAD + "void f() { cudaFree(nullptr); }\n")
         self.assertEqual(check_layers.check(self.root), [])

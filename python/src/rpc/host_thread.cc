@@ -49,6 +49,9 @@ Result<void> HostThread::start(rpc::LoopPart& part) {
       if (gpu_) gpu_->enter();
       host_->run();
       host_->leave(part);
+      // A transport that has failed ends the loop, and nobody else would end the calls that it had.
+      rpc::MessageHost* const ends[] = {&*host_};
+      rpc::MessageHost::end_handlers(ends);
       ended_.store(true);
       ended_.notify_all();
     });

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays/held_array.h"
@@ -41,6 +42,37 @@ struct RpcSettings {
 [[nodiscard]] std::uint32_t length_of(std::size_t bytes, const char* what);
 /// Returns an array as a message.
 [[nodiscard]] message::ConstBuffer message_of(const HeldArray& array, const char* what);
+
+/// While an object polls, Python's code may run, in futures and in what holds arrays. A close() that it calls takes
+/// effect when the poll ends.
+class Polls {
+ public:
+  /// False if it polls: close() is called again then.
+  [[nodiscard]] bool may_close() {
+    closes_ = polls_;
+    return !polls_;
+  }
+  [[nodiscard]] bool closes() const { return closes_; }
+  [[nodiscard]] bool polls() const { return polls_; }
+  /// Calls `poll`, and `close` behind it if that was called meanwhile.
+  template <typename Poll, typename Close>
+  void run(Poll&& poll, Close&& close) {
+    struct End {
+      ~End() {
+        of.polls_ = false;
+        if (std::exchange(of.closes_, false)) close();
+      }
+      Polls& of;
+      Close& close;
+    } const end{*this, close};
+    polls_ = true;
+    poll();
+  }
+
+ private:
+  bool polls_ = false;
+  bool closes_ = false;
+};
 
 void add_rpc_client(nanobind::module_& module);  ///< rpc_client.cc
 void add_rpc_server(nanobind::module_& module);  ///< rpc_server.cc

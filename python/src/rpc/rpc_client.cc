@@ -128,15 +128,8 @@ class RpcClient {
 
   /// Sets the futures of all calls that have ended; `futures` has them at their places.
   void poll(nb::list futures) {
-    if (!calls_) return;
-    std::array<rpc::LoopCallEnd, 64> ends;
-    do {
-      for (std::size_t count = 1; count != 0;) {
-        count = calls_->poll(ends);
-        for (std::size_t i = 0; i < count; ++i) resolve(ends[i], futures);
-      }
-      calls_->flush();  // what there was no room for
-    } while (!calls_->arm());
+    if (!calls_ || polls_.polls()) return;
+    polls_.run([&] { resolve_all(futures); }, [this] { close(); });
   }
 
   void read_key_again() {
@@ -146,7 +139,7 @@ class RpcClient {
 
   /// Ends the session and the thread. Futures that are not set never will be.
   void close() {
-    if (!calls_) return;
+    if (!calls_ || !polls_.may_close()) return;
     {
       const nb::gil_scoped_release without;
       thread_->join();
@@ -178,6 +171,14 @@ class RpcClient {
   void keep(std::uint32_t place, Held held) {
     while (held_.size() <= place) held_.emplace_back();
     held_[place] = std::move(held);
+  }
+
+  void resolve_all(nb::list& futures) {
+    do {
+      rpc::LoopCallEnd end;
+      while (!polls_.closes() && calls_->poll({&end, 1}) != 0) resolve(end, futures);
+      calls_->flush();  // what there was no room for
+    } while (!polls_.closes() && !calls_->arm());
   }
 
   void resolve(const rpc::LoopCallEnd& end, nb::list& futures) {
@@ -220,6 +221,7 @@ class RpcClient {
   std::deque<Held> held_;
   nb::object set_error_;
   std::uint8_t nothing_ = 0;
+  Polls polls_;
 };
 
 }  // namespace

@@ -53,13 +53,7 @@ class RpcServer {
   /// nothing. Empty: the descriptor is readable when there is more.
   nb::list poll() {
     nb::list taken;
-    if (!queue_) return taken;
-    std::array<rpc::QueuedRequest, 64> requests;
-    std::size_t count = 0;
-    // What is told of answers alone is nothing to return.
-    while (taken.size() == 0 && ((count = queue_->poll(requests)) != 0 || !queue_->arm())) {
-      for (std::size_t i = 0; i < count; ++i) take(requests[i], taken);
-    }
+    if (queue_ && !polls_.polls()) polls_.run([&] { take_all(taken); }, [this] { close(); });
     return taken;
   }
 
@@ -92,7 +86,7 @@ class RpcServer {
     if (waited) waited->wait();
   }
   void close() {
-    if (!queue_) return;
+    if (!queue_ || !polls_.may_close()) return;
     {
       const nb::gil_scoped_release without;
       thread_->join();
@@ -111,6 +105,15 @@ class RpcServer {
   [[nodiscard]] const std::string& address() const { return address_; }
 
  private:
+  void take_all(nb::list& taken) {
+    std::array<rpc::QueuedRequest, 64> requests;
+    std::size_t count = 0;
+    // What is told of answers alone is nothing to return.
+    while (taken.size() == 0 && ((count = queue_->poll(requests)) != 0 || !queue_->arm())) {
+      for (std::size_t i = 0; i < count; ++i) take(requests[i], taken);
+    }
+  }
+
   void take(const rpc::QueuedRequest& request, nb::list& taken) {
     switch (request.kind) {
       case rpc::QueuedRequest::Kind::request:
@@ -137,6 +140,7 @@ class RpcServer {
   std::unique_ptr<rpc::RequestQueue> queue_;
   std::vector<HeldArray> answers_;
   std::string address_;
+  Polls polls_;
 };
 
 }  // namespace

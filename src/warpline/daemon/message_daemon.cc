@@ -166,7 +166,7 @@ void MessageDaemon::sleep(Nanos now) {
 bool MessageDaemon::go_on(Nanos now) {
   if (!stop_.load(std::memory_order_relaxed)) return true;
   if (!draining_until_) {
-    draining_until_ = Nanos{now.value + drain_.value};
+    draining_until_ = time_sum(now, drain_);
     door_->close();
     endpoint_.drain(*draining_until_, now);
   }

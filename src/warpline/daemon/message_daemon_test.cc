@@ -417,9 +417,11 @@ TEST_F(Daemon, TheSocketIsMadeAndRemoved) {
   EXPECT_EQ(Door::open(wanted, [] {}).error().kind, ErrorKind::environment);
 }
 
-TEST_F(Daemon, AnEndInPeaceAnswersWhatHasCome) {
+TEST_F(Daemon, AnEndInPeaceAnswersWhatHasComeHoweverLongThatTakes) {
   const Running near(settings("near"));
-  auto far = std::make_unique<Running>(settings("far"));
+  DaemonSettings patient = settings("far");
+  patient.drain = message::kNever;
+  auto far = std::make_unique<Running>(patient);
   DaemonClient server = attached(*far);
   listen(server, 1);
   DaemonClient client = attached(near);
@@ -429,6 +431,10 @@ TEST_F(Daemon, AnEndInPeaceAnswersWhatHasCome) {
   const auto request = next(server);
   ASSERT_EQ(request.kind, WARPLINE_CLIENT_REQUEST);
   far->daemon->stop();
+  for (int code = WARPLINE_CLIENT_OK; code == WARPLINE_CLIENT_OK; std::this_thread::yield()) {  // until it drains
+    DaemonClient late;
+    code = late.attach(far->path.c_str());
+  }
   ASSERT_EQ(server.answer(request.id, bytes_of("still answered")), WARPLINE_CLIENT_OK);
   const auto response = next(client);
   EXPECT_EQ(response.status, WARPLINE_CLIENT_STATUS_OK);

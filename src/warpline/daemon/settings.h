@@ -35,7 +35,7 @@ struct DaemonSettings {
   /// How long it looks for work before it sleeps, or, over a transport that only polls, before it gives way to other
   /// threads of its core. Unless set: not at all, and 50 us, as a MessageHost.
   std::optional<Nanos> poll_for{};
-  Nanos drain{500'000'000};  ///< that is waited for peers and clients after the stop
+  Nanos drain{500'000'000};  ///< that is waited for peers and clients after the stop; kNever: without a limit
   bool operator==(const DaemonSettings&) const = default;
 };
 

@@ -4,39 +4,22 @@
 
 #include <memory>
 
-#include <cuda_runtime_api.h>
-
+#include "warpline/gpu/gpu_testing.cuh"
 #include "warpline/inspect/inspect_kernels.h"
 #include "warpline/inspect/inspect_testing.h"
 
 namespace warpline::inspect {
 namespace {
 
-/// Memory that host and GPU read and write in turns.
-template <typename T>
-std::shared_ptr<T> managed(std::size_t count) {
-  void* memory = nullptr;
-  EXPECT_EQ(cudaMallocManaged(&memory, std::max<std::size_t>(count, 1) * sizeof(T)), cudaSuccess);
-  return {static_cast<T*>(memory), [](T* data) { cudaFree(data); }};
-}
+using gpu::testing::launch;
+using gpu::testing::managed_array;
+using gpu::testing::no_gpu;
 
 template <typename T>
-std::shared_ptr<T> copy_of(std::span<const T> values) {
-  const std::shared_ptr<T> copy = managed<T>(values.size());
+std::shared_ptr<T[]> copy_of(std::span<const T> values) {
+  const std::shared_ptr<T[]> copy = managed_array<T>(values.size());
   std::copy(values.begin(), values.end(), copy.get());
   return copy;
-}
-
-bool has_gpu() {
-  int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
-}
-
-template <typename... Arguments>
-void launch(const void* kernel, unsigned ctas, unsigned threads, Arguments... arguments) {
-  void* addresses[] = {&arguments...};
-  ASSERT_EQ(cudaLaunchKernel(kernel, dim3(ctas), dim3(threads), addresses, 0, nullptr), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 /// Streams of random letters that come in pieces of random lengths, a piece of some of them at a time.
@@ -49,7 +32,7 @@ class Streams {
       all += texts.back();
     }
     bytes_ = copy_of(std::span<const std::uint8_t>(bytes_of(all), all.size()));
-    pieces = managed<StreamPiece>(count);
+    pieces = managed_array<StreamPiece>(count);
   }
 
   /// Returns how many pieces there are now; 0: all has been taken.
@@ -69,24 +52,23 @@ class Streams {
   }
 
   std::vector<std::string> texts;
-  std::shared_ptr<StreamPiece> pieces;
+  std::shared_ptr<StreamPiece[]> pieces;
 
  private:
   Random& random_;
   std::vector<std::uint64_t> taken_;
-  std::shared_ptr<std::uint8_t> bytes_;
+  std::shared_ptr<std::uint8_t[]> bytes_;
 };
 
 TEST(InspectKernels, DigestsAreTheHosts) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+  if (no_gpu()) GTEST_SKIP() << "no GPU";
   Random random(4);
   constexpr std::uint32_t kStreams = 300;
   Streams streams(random, kStreams, 26);
-  const std::shared_ptr<Sha256> digests = managed<Sha256>(kStreams);
+  const std::shared_ptr<Sha256[]> digests = managed_array<Sha256>(kStreams);
   std::fill_n(digests.get(), kStreams, Sha256{});
   while (const std::uint32_t count = streams.next()) {
-    launch(digest_kernel(), (count + 63) / 64, 64, static_cast<const StreamPiece*>(streams.pieces.get()), count,
-           digests.get());
+    launch(digest_kernel(), (count + 63) / 64, 64, streams.pieces.get(), count, digests.get());
   }
   for (std::uint32_t i = 0; i < kStreams; ++i) {
     Sha256 expected;
@@ -97,7 +79,7 @@ TEST(InspectKernels, DigestsAreTheHosts) {
 }
 
 TEST(InspectKernels, FindingsAreTheHosts) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+  if (no_gpu()) GTEST_SKIP() << "no GPU";
   Random random(5);
   for (int run = 0; run < 30; ++run) {
     const std::uint64_t letters = 2 + random.below(4);
@@ -116,13 +98,12 @@ TEST(InspectKernels, FindingsAreTheHosts) {
     table.shorter = shorter.get();
     constexpr std::uint32_t kStreams = 20;
     Streams streams(random, kStreams, letters);
-    const std::shared_ptr<std::uint16_t> states = managed<std::uint16_t>(kStreams);
+    const std::shared_ptr<std::uint16_t[]> states = managed_array<std::uint16_t>(kStreams);
     std::fill_n(states.get(), kStreams, std::uint16_t{0});
-    const auto found = managed<unsigned long long>(patterns.size());
+    const auto found = managed_array<unsigned long long>(patterns.size());
     std::fill_n(found.get(), patterns.size(), 0ULL);
     while (const std::uint32_t count = streams.next()) {
-      launch(search_kernel(), 7, kSearchThreads, table, static_cast<const StreamPiece*>(streams.pieces.get()), count,
-             states.get(), found.get());
+      launch(search_kernel(), 7, kSearchThreads, table, streams.pieces.get(), count, states.get(), found.get());
     }
     std::vector<std::uint64_t> expected(patterns.size());
     for (const std::string& text : streams.texts) {

@@ -96,8 +96,10 @@ struct EndpointConfig {
   /// Beside it there is room for one longest response: with RequestOptions::response_in_endpoint one that finds none
   /// here goes there, so that ends that ask each other do not wait for each other's memory for ever.
   std::uint64_t receive_bytes = 64U << 20;
-  std::uint32_t max_message_bytes = 16 << 20;  ///< of a peer, without metadata; a longer one is refused
-  std::uint32_t receive_window = 1 << 20;      ///< bytes a session may hold that the application has not taken
+  /// Of a peer, without metadata. A longer one is refused, as is one that `receive_bytes`, rounded down to a power of
+  /// two, cannot hold.
+  std::uint32_t max_message_bytes = 16 << 20;
+  std::uint32_t receive_window = 1 << 20;  ///< bytes a session may hold that the application has not taken
 
   /// Bytes of long messages and responses that all peers together may have on the way here, beyond each one's first
   /// packet: this end grants them, in turns. 0: no grants, each sender goes as fast as its congestion control lets it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/rpc/call_queue.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "warpline/base/units.h"
@@ -15,6 +17,12 @@ constexpr std::uint32_t kEntriesAPlace = 2;
 std::uint32_t index_of(std::uint64_t head) { return static_cast<std::uint32_t>(head); }
 
 }  // namespace
+
+Result<void> check_calls(std::string_view what, std::uint32_t count) {
+  if (count != 0 && count <= kMaxCalls) return {};
+  return usage_error(fmt::format("{} is {}", what, count), "it counts what is there at the same time",
+                     fmt::format("use 1 to {}", kMaxCalls));
+}
 
 CallQueue::CallQueue(std::uint32_t calls, transport::WakeUp& wake)
     : wake_(wake), places_(calls), free_(0), ring_(kEntriesAPlace * calls) {

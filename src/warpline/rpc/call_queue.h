@@ -4,15 +4,22 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "warpline/base/mpsc_ring.h"
+#include "warpline/base/result.h"
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
 #include "warpline/rpc/call.h"
 #include "warpline/transport/wake_up.h"
 
 namespace warpline::rpc {
+
+/// Calls, or requests, that one object has at the same time at most: queues have several entries for each.
+inline constexpr std::uint32_t kMaxCalls = 1U << 24;
+/// Returns a usage error unless `count` is 1 to kMaxCalls. `what`: the setting that it comes from.
+[[nodiscard]] Result<void> check_calls(std::string_view what, std::uint32_t count);
 
 /// Calls on their way from any threads to the one that owns an endpoint, and the places where that thread keeps them
 /// until they have ended. Nobody locks, waits or allocates.

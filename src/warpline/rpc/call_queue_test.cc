@@ -259,6 +259,7 @@ TEST(OutstandingCalls, DoNotLendWhatNobodyWouldReadInTime) {
       ++asked;
       return {};
     }
+    [[nodiscard]] static bool in_callback() { return false; }
     int asked = 0;
   } asker;
   PendingCall pending;

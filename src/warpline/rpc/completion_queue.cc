@@ -6,15 +6,20 @@
 #include <thread>
 #include <utility>
 
+#include "warpline/rpc/call_queue.h"
+
 namespace warpline::rpc {
 
 Result<std::unique_ptr<CompletionQueue>> CompletionQueue::make(std::uint32_t calls) {
-  if (calls == 0) return usage_error("CompletionQueue", "it is for no call", "at least one");
+  WARPLINE_CHECK(check_calls("CompletionQueue", calls));
   WARPLINE_TRY(auto wake, transport::WakeUp::make());
   return std::unique_ptr<CompletionQueue>(new CompletionQueue(calls, std::move(wake)));
 }
 
 CompletionQueue::~CompletionQueue() {
+  for (Completion ended; free_.load(std::memory_order_acquire) != calls_;) {
+    if (poll({&ended, 1}) == 0) wait();
+  }
   while (told_.load(std::memory_order_acquire) != taken_) std::this_thread::yield();  // a host that is about to wake it
 }
 

@@ -26,7 +26,8 @@ class CompletionQueue {
  public:
   /// For `calls` at once, at least one. Environment error: no descriptor left.
   [[nodiscard]] static Result<std::unique_ptr<CompletionQueue>> make(std::uint32_t calls);
-  /// After poll() has handed out the ends of all calls.
+  /// Waits for the ends of calls that are under way, as ~PendingCall() does. Ends that poll() has not handed out are
+  /// dropped.
   ~CompletionQueue();
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -50,15 +51,16 @@ class CompletionQueue {
   [[nodiscard]] bool arm();
   /// For poll(2) or epoll, after arm(). The object's; nobody else reads or writes it.
   [[nodiscard]] int descriptor() const { return wake_->descriptor(); }
-  /// Sleeps until there is something for poll().
+  /// Sleeps until there is something for poll(). Not by the thread of a host that the calls were submitted to.
   void wait();
 
  private:
   CompletionQueue(std::uint32_t calls, std::unique_ptr<transport::WakeUp> wake)
-      : wake_(std::move(wake)), ring_(calls), free_(calls) {}
+      : calls_(calls), wake_(std::move(wake)), ring_(calls), free_(calls) {}
   bool reserve();
   static void end(void* self, std::uint64_t tag, const CallResult& result);
 
+  const std::uint32_t calls_;
   std::unique_ptr<transport::WakeUp> wake_;
   MpscRing<Completion> ring_;
   std::atomic<std::uint32_t> free_;     ///< places in the ring that no call has

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "warpline/message/endpoint.h"
+#include "warpline/rpc/call_queue.h"
 #include "warpline/transport/wake_up.h"
 
 namespace warpline::rpc {
@@ -32,9 +33,8 @@ HandlerThreads::HandlerThreads(const HandlerThreadsSetup& setup, Handler handler
 }
 
 Result<std::unique_ptr<HandlerThreads>> HandlerThreads::start(const HandlerThreadsSetup& setup, Handler handler) {
-  if (setup.threads == 0 || setup.requests == 0) {
-    return usage_error("handlers on no thread, or of no request", "both are at least one", "change it");
-  }
+  if (setup.threads == 0) return usage_error("handlers on no thread", "there is at least one", "change it");
+  WARPLINE_CHECK(check_calls("HandlerThreadsSetup::requests", setup.requests));
   std::unique_ptr<HandlerThreads> made(new HandlerThreads(setup, std::move(handler)));
   for (unsigned i = 0; i < setup.threads; ++i) {
     Lane& lane = *made->lanes_.emplace_back(std::make_unique<Lane>(setup.requests));

@@ -8,6 +8,7 @@
 
 #include "warpline/base/units.h"
 #include "warpline/message/endpoint.h"
+#include "warpline/rpc/call_queue.h"
 
 namespace warpline::rpc {
 
@@ -17,7 +18,7 @@ LoopCalls::LoopCalls(std::unique_ptr<transport::WakeUp> wake, MessageHost& host,
 
 Result<std::unique_ptr<LoopCalls>> LoopCalls::make(MessageHost& host, const SocketAddress& server,
                                                    std::uint32_t calls) {
-  if (calls == 0) return usage_error("LoopCalls", "they are to be no calls", "at least one");
+  WARPLINE_CHECK(check_calls("LoopCalls", calls));
   WARPLINE_TRY(auto wake, transport::WakeUp::make());
   WARPLINE_TRY(const message::SessionId session, host.connect(server));
   std::unique_ptr<LoopCalls> made(new LoopCalls(std::move(wake), host, session, calls));

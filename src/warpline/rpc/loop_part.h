@@ -27,6 +27,8 @@ class LoopPart {
   [[nodiscard]] virtual Nanos next_deadline() const = 0;
   /// Cancels what it has with the endpoint, and takes no more: it leaves the loop.
   virtual void leave(message::Endpoint& endpoint, Nanos now) = 0;
+  /// After leave() and the events that it brought about: ends what has had none.
+  virtual void end_rest(Nanos /*now*/) {}
 };
 
 }  // namespace warpline::rpc

@@ -13,6 +13,7 @@
 
 #include "warpline/base/units.h"
 #include "warpline/rpc/call_queue.h"
+#include "warpline/rpc/in_loop.h"
 #include "warpline/rpc/outstanding_calls.h"
 #include "warpline/transport/loop_descriptor.h"
 #include "warpline/transport/nano_clock.h"
@@ -102,13 +103,8 @@ struct MessageHost::Loop {
   }
 
   ~Loop() {
-    if (threads) threads->stop();
-    if (stream_threads) stream_threads->stop();
-    // Handlers may wait for calls of this host, and make others until they return.
-    for (end_calls(); !threads_ended(); end_calls()) sleep_until_woken();
-    threads.reset();
-    stream_threads.reset();
-    end_calls();
+    Loop* const itself = this;
+    end_threads({&itself, 1}, false);
     if (!transport.failed()) close_sessions();
     transport.wake_by(-1);
   }
@@ -117,9 +113,11 @@ struct MessageHost::Loop {
 
   bool step();
   bool work();
+  static void end_threads(std::span<Loop* const> loops, bool with_parts);
   void end_calls();
+  void end_part(LoopPart& part);
   [[nodiscard]] bool threads_ended() const;
-  void sleep_until_woken();
+  static void sleep_until_woken(std::span<Loop* const> loops);
   void close_sessions();
   void note(const message::MessageEvent& event);
   [[nodiscard]] message::LossReason loss(message::SessionId session) const;
@@ -156,7 +154,6 @@ struct MessageHost::Loop {
   std::unique_ptr<HandlerThreads> threads;
   std::unique_ptr<transport::LoopDescriptor> descriptor;
   bool moved = false;                     ///< something came, ended or left in the step before
-  bool in_step = false;                   ///< so that what is called is called by a callback
   std::optional<Handler> next_handler;    ///< takes the place of `handler` after the step
   std::optional<Listener> next_listener;  ///< likewise
   std::atomic<bool> stop{false};
@@ -165,15 +162,8 @@ struct MessageHost::Loop {
 
 /// Does what there is to do, once. Returns whether there was anything. Not in a callback of its own.
 bool MessageHost::Loop::step() {
-  struct Inside {  // a handler that throws ends it, too
-    explicit Inside(bool& flag) : within(flag) { within = true; }
-    ~Inside() { within = false; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-    bool& within;
-  };
   const bool worked = [this] {
-    const Inside inside(in_step);
+    const InLoop inside(*wake);
     return work();
   }();
   if (next_handler) handler = *std::exchange(next_handler, std::nullopt);
@@ -275,25 +265,63 @@ void MessageHost::Loop::sleep() {
   }
 }
 
+/// Ends handlers on threads, which may wait for calls of all these hosts, and with `with_parts` of their parts, and
+/// make others until they return.
+void MessageHost::Loop::end_threads(std::span<Loop* const> loops, bool with_parts) {
+  const auto end_all_calls = [&] {
+    for (Loop* const loop : loops) {
+      loop->end_calls();
+      for (std::size_t i = 0; with_parts && i < loop->parts.size(); ++i) {
+        if (loop->parts[i] != nullptr) loop->end_part(*loop->parts[i]);
+      }
+    }
+  };
+  for (Loop* const loop : loops) {
+    if (loop->threads) loop->threads->stop();
+    if (loop->stream_threads) loop->stream_threads->stop();
+  }
+  const auto ended = [](const Loop* loop) { return loop->threads_ended(); };
+  for (end_all_calls(); !std::ranges::all_of(loops, ended); end_all_calls()) sleep_until_woken(loops);
+  for (Loop* const loop : loops) {
+    loop->threads.reset();
+    loop->stream_threads.reset();
+  }
+  end_all_calls();
+}
+
 /// Ends all calls and streams, and those that are made meanwhile.
 void MessageHost::Loop::end_calls() {
+  const InLoop inside(*wake);
   calls.end_all(endpoint, clock.now());
   if (streams) streams->end_all(endpoint, clock.now());
+}
+
+/// Ends what the part has with the endpoint.
+void MessageHost::Loop::end_part(LoopPart& part) {
+  const InLoop inside(*wake);
+  part.leave(endpoint, clock.now());
+  std::array<message::MessageEvent, kEventsAStep> events;
+  for (std::size_t count = 1; count != 0;) {
+    count = endpoint.poll(events, 0);
+    for (const message::MessageEvent& event : std::span(events).first(count)) take(event, clock.now());
+  }
+  part.end_rest(clock.now());
 }
 
 bool MessageHost::Loop::threads_ended() const {
   return (!threads || threads->ended()) && (!stream_threads || stream_threads->ended());
 }
 
-/// A thread that makes a call, or ends, wakes it.
-void MessageHost::Loop::sleep_until_woken() {
-  if (!wake->begin_sleep()) {
-    wake->end_sleep();
-    return;
+/// A thread that makes a call, or ends, wakes one of them.
+void MessageHost::Loop::sleep_until_woken(std::span<Loop* const> loops) {
+  std::vector<pollfd> watched;
+  bool woken = false;
+  for (Loop* const loop : loops) {
+    woken = !loop->wake->begin_sleep() || woken;
+    watched.push_back({loop->wake->descriptor(), POLLIN, 0});
   }
-  pollfd watched{wake->descriptor(), POLLIN, 0};
-  (void)::poll(&watched, 1, -1);
-  wake->end_sleep();
+  if (!woken) (void)::poll(watched.data(), watched.size(), -1);
+  for (Loop* const loop : loops) loop->wake->end_sleep();
 }
 
 /// Tells servers that the sessions that were opened here are over: they need not find out by silence.
@@ -340,7 +368,7 @@ Result<MessageHost> MessageHost::open(const Settings& settings) {
 }
 
 Result<MessageHost> MessageHost::over(transport::Transport& transport, const Settings& settings) {
-  if (settings.calls == 0) return usage_error("MessageHost", "Settings::calls is 0", "it is at least one");
+  WARPLINE_CHECK(check_calls("MessageHost::Settings::calls", settings.calls));
   const transport::NanoClock clock;
   WARPLINE_TRY(auto wake, transport::WakeUp::make());
   message::EndpointConfig config = settings.endpoint;
@@ -364,7 +392,7 @@ Result<MessageHost> MessageHost::over(transport::Transport& transport, const Set
 
 void MessageHost::handle(Handler handler) {
   if (!loop_->answers) loop_->answers = std::make_unique<Answers>(loop_->answer_bytes);
-  if (loop_->in_step) {
+  if (in_callback()) {
     loop_->next_handler = std::move(handler);  // the one that calls this may be the one before
   } else {
     loop_->handler = std::move(handler);
@@ -401,12 +429,22 @@ const CallStreamCounters* MessageHost::stream_counters() const {
 }
 
 void MessageHost::listen(Listener listener) {
-  if (loop_->in_step) {
+  if (in_callback()) {
     loop_->next_listener = std::move(listener);
   } else {
     loop_->listener = std::move(listener);
   }
 }
+
+void MessageHost::end_handlers(std::span<MessageHost* const> hosts) { end_handlers(hosts, true); }
+
+void MessageHost::end_handlers(std::span<MessageHost* const> hosts, bool with_parts) {
+  std::vector<Loop*> loops;
+  for (const MessageHost* const host : hosts) loops.push_back(host->loop_.get());
+  Loop::end_threads(loops, with_parts);
+}
+
+bool MessageHost::in_callback() const { return InLoop::of(*loop_->wake); }
 
 void MessageHost::observe(CallObserver* observer) {
   loop_->observer = observer;
@@ -416,7 +454,7 @@ void MessageHost::observe(CallObserver* observer) {
 
 void MessageHost::run() {
   Loop& loop = *loop_;
-  if (loop.in_step) return;  // the loop that called back goes on
+  if (in_callback()) return;  // the loop that called back goes on
   std::optional<Nanos> idle_since;
   while (!loop.stop.load(std::memory_order_relaxed) && !loop.transport.failed() && !loop.endpoint.drained()) {
     if (loop.step()) {
@@ -448,7 +486,7 @@ Result<int> MessageHost::descriptor() {
 
 bool MessageHost::turn() {
   Loop& loop = *loop_;
-  if (loop.in_step) return !loop.transport.failed();
+  if (in_callback()) return !loop.transport.failed();
   if (loop.descriptor) loop.wake->end_sleep();
   bool worked = true;
   for (int i = 0; worked && i < kStepsATurn; ++i) worked = loop.step();
@@ -475,7 +513,7 @@ Result<message::SessionId> MessageHost::connect(const SocketAddress& server) {
 
 Result<std::string> MessageHost::ask(message::SessionId session, std::string_view request, Nanos patience) {
   Loop& loop = *loop_;
-  if (loop.in_step) {
+  if (in_callback()) {
     return usage_error("ask() in a callback of its own host", "other requests would be handled inside of this one",
                        "submit() the call there, or take requests by handle_on_threads() and wait for a PendingCall");
   }
@@ -520,13 +558,8 @@ void MessageHost::join(LoopPart& part) { loop_->parts.push_back(&part); }
 
 void MessageHost::leave(LoopPart& part) {
   Loop& loop = *loop_;
-  part.leave(loop.endpoint, now());
-  std::array<message::MessageEvent, 32> events;
-  for (std::size_t count = 1; count != 0;) {
-    count = loop.endpoint.poll(events, 0);
-    for (const message::MessageEvent& event : std::span(events).first(count)) loop.take(event, now());
-  }
-  if (loop.in_step) {
+  loop.end_part(part);
+  if (in_callback()) {
     std::ranges::replace(loop.parts, &part, nullptr);
   } else {
     std::erase(loop.parts, &part);

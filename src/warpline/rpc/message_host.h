@@ -63,8 +63,8 @@ class MessageHost {
   MessageHost& operator=(MessageHost&&) = delete;
   /// Ends the calls that are under way as cancelled, on this thread, waits for handlers that run on threads, and closes
   /// the sessions that connect() opened. Other threads make no calls any more, but handlers may, which end likewise.
-  /// Other hosts that its handlers call, and pools there, outlive it, and their loops run meanwhile; a ServerPool that
-  /// handlers on threads call belongs to such a host. Not in a callback.
+  /// Other hosts that its handlers call, and pools there, outlive it, and their loops run meanwhile, unless
+  /// end_handlers() has ended the handlers before. Not in a callback.
   ~MessageHost();
 
   // What is done with what arrives. Without a handler, or a RequestQueue, requests are declined.
@@ -80,6 +80,11 @@ class MessageHost {
   /// Takes calls in pieces to threads of their own, each one at a time. Errors as of CallStreamThreads::start() and
   /// take_streams().
   Result<void> take_streams_on_threads(unsigned threads, CallStreamThreads::Handler handler);
+  /// Ends the handlers on threads of all these hosts, and waits for those that run. What they wait for meanwhile ends
+  /// as cancelled: calls of these hosts and of their parts, such as a ServerPool, which leave the loops. To be called
+  /// before the first host ends whose handlers are called by others, or before a pool that handlers of its own host
+  /// call; after the loops have ended, by one thread.
+  static void end_handlers(std::span<MessageHost* const> hosts);
   void listen(Listener listener);  ///< one at most; a second takes the place of the first
   /// Who sees calls and requests begin and end, from now on; null: nobody. Before handle_on_threads(), and before the
   /// loop begins. It outlives the host.
@@ -110,6 +115,8 @@ class MessageHost {
   [[nodiscard]] transport::WakeUp& wake_up();  ///< for parts that other threads hand something to; lives as the host
 
   // By any thread, at any time.
+  /// Whether this thread is in a callback of the host, where it must not wait for what the host's loop does.
+  [[nodiscard]] bool in_callback() const;
   void stop();  ///< ends run(), at once; safe in a signal handler
   /// Ends run() in peace, as Endpoint::drain() has it: requests that have come are answered, others are refused so that
   /// clients may ask somebody else, and these end their sessions; `patience`, a duration, at most. Safe in a signal
@@ -130,7 +137,9 @@ class MessageHost {
   [[nodiscard]] std::uint16_t port() const;  ///< that open()'s socket is bound to; 0 over another transport
 
  private:
+  friend class MultiEndpoint;
   struct Loop;
+  static void end_handlers(std::span<MessageHost* const> hosts, bool with_parts);
   explicit MessageHost(std::unique_ptr<Loop> loop);
   std::unique_ptr<Loop> loop_;
 };

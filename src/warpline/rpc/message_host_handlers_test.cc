@@ -13,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/rpc/completion_queue.h"
 #include "warpline/rpc/hosts_testing.h"
 #include "warpline/rpc/message_host.h"
 #include "warpline/rpc/pending_call.h"
+#include "warpline/rpc/pool/server_pool.h"
 
 namespace warpline::rpc {
 namespace {
@@ -62,9 +64,10 @@ struct Told {
   std::atomic<message::MessageStatus> status{message::MessageStatus::ok};
 };
 
-/// Makes a call that is never answered, and then others, as long as the host takes any.
-void call_until_the_end(MessageHost& host, message::SessionId session, Told& told) {
-  for (PendingCall call; call.submit(host, {.session = session}) == message::CallStatus::ok;) {
+/// Makes a call that is never answered, and then others, as long as the host or pool takes any.
+template <typename Asker>
+void call_until_the_end(Asker& asker, message::SessionId session, Told& told) {
+  for (PendingCall call; call.submit(asker, {.session = session}) == message::CallStatus::ok;) {
     if (!told.began.exchange(true)) told.began.notify_all();
     told.status = call.wait().status;
     ++told.ended;
@@ -118,6 +121,49 @@ TEST(MessageHostEnd, EndsTheCallsThatHandlersOfStreamsWaitFor) {
   EXPECT_EQ(told.status, message::MessageStatus::cancelled);
 }
 
+TEST(MessageHostEnd, EndsHandlersThatWaitForAPoolOfTheirHostBeforeThePool) {
+  const MessageHost backend = open_host();
+  std::optional<MessageHost> client(open_host());
+  MessageHost middle = open_host();
+  auto pool = ServerPool::make(middle, std::array{address_of(backend)}, {});
+  ASSERT_TRUE(pool.ok()) << pool.error().message();
+  Told told;
+  ASSERT_TRUE(
+      middle.handle_on_threads({.threads = 2}, [&](HandledRequest&, unsigned) { call_until_the_end(**pool, {}, told); })
+          .ok());
+  PendingCall call;
+  ASSERT_EQ(call.submit(*client, {.session = connect(*client, middle)}), message::CallStatus::ok);
+  {
+    const Running client_runs(*client);
+    const Running middle_runs(middle);
+    told.began.wait(false);
+  }
+  MessageHost* const ends[] = {&middle};
+  MessageHost::end_handlers(ends);
+  EXPECT_GE(told.ended, 1);
+  EXPECT_EQ(told.status, message::MessageStatus::cancelled);
+  pool->reset();
+  client.reset();
+}
+
+TEST(CompletionQueueEnd, WaitsForCallsAndDropsTheEndsThatWereNotTaken) {
+  MessageHost server = open_host();
+  server.handle(echo);
+  MessageHost client = open_host();
+  const message::SessionId session = connect(client, server);
+  auto queue = CompletionQueue::make(4);
+  ASSERT_TRUE(queue.ok());
+  for (std::uint64_t tag = 0; tag < 4; ++tag)
+    ASSERT_EQ((*queue)->submit(client, {.session = session}, tag).status, message::CallStatus::ok);
+  const Running serves(server);
+  const Running calls(client);
+  Completion first;
+  while ((*queue)->poll({&first, 1}) == 0) (*queue)->wait();
+  EXPECT_EQ(first.result.status, message::MessageStatus::ok);
+  queue->reset();
+  EXPECT_EQ(client.endpoint().counters().requests.get(), 4U);
+}
+
 TEST(MessageHostEnd, ClosesTheSessionsThatItOpened) {
   MessageHost server = open_host();
   server.handle(echo);
@@ -166,6 +212,9 @@ TEST(MessageHostHandler, CannotRunTheLoopThatItIsCalledBy) {
     if (!answer.ok()) kinds.push_back(answer.error().kind);
     EXPECT_TRUE(middle.turn());
     middle.run();
+    EXPECT_TRUE(middle.in_callback());
+    PendingCall never;  // which nobody would end
+    EXPECT_EQ(never.submit(middle, {.session = asked}), message::CallStatus::not_allowed);
     --depth;
     return std::optional(request.size());
   });
@@ -187,6 +236,7 @@ TEST(MessageHostHandler, CannotRunTheLoopThatItIsCalledBy) {
       EXPECT_EQ(std::string(result.data, result.data + result.length), asks[i].first);
     }
   }
+  EXPECT_FALSE(middle.in_callback());
   EXPECT_EQ(deepest, 1);
   EXPECT_EQ(kinds, std::vector(8, ErrorKind::usage));
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "warpline/message/metadata.h"
 #include "warpline/rpc/completion_queue.h"
 #include "warpline/rpc/hosts_testing.h"
+#include "warpline/rpc/loop_calls.h"
 #include "warpline/rpc/pending_call.h"
 
 namespace warpline::rpc {
@@ -46,6 +48,23 @@ TEST(MessageHost, EndsWhenItsTransportHasFailed) {
   host->serve([](auto, auto) { return std::nullopt; });
   EXPECT_FALSE(host->turn());
   EXPECT_EQ(host->descriptor().error().kind, ErrorKind::usage);
+}
+
+TEST(MessageHost, EndsCallsOfItsPartsAfterItsTransportHasFailed) {
+  FailedTransport transport;
+  std::unique_ptr<LoopCalls> calls;
+  auto host = MessageHost::over(transport, {.calls = 4 + LoopCalls::kRows});
+  ASSERT_TRUE(host.ok());
+  calls = *LoopCalls::make(*host, {Ipv4Address{{127, 0, 0, 1}}, 9}, 4);
+  (void)calls->add(Call{});
+  calls->flush();
+  host->run();
+  MessageHost* const ends[] = {&*host};
+  MessageHost::end_handlers(ends);
+  std::array<LoopCallEnd, 2> ended;
+  ASSERT_EQ(calls->poll(ended), 1U);
+  EXPECT_EQ(ended[0].result.status, message::MessageStatus::cancelled);
+  host->leave(*calls);
 }
 
 /// Nothing comes or leaves; counts the turns of the loop, and ends it when it sleeps, or after many turns.

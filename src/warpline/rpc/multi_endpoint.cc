@@ -23,7 +23,13 @@ struct MultiEndpoint::Parts {
 
 MultiEndpoint::MultiEndpoint(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 MultiEndpoint::MultiEndpoint(MultiEndpoint&&) noexcept = default;
-MultiEndpoint::~MultiEndpoint() = default;
+
+MultiEndpoint::~MultiEndpoint() {
+  if (!parts_) return;
+  std::vector<MessageHost*> hosts;
+  for (MessageHost& host : parts_->hosts) hosts.push_back(&host);
+  MessageHost::end_handlers(hosts, false);  // they may call all of these hosts
+}
 
 Result<MultiEndpoint> MultiEndpoint::open(const Settings& settings) {
   const transport::UdpSocketConfig config{.local = settings.host.local,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "warpline/message/protection.h"
 #include "warpline/rpc/hosts_testing.h"
+#include "warpline/rpc/pending_call.h"
 #include "warpline/transport/udp_socket.h"
 
 namespace warpline::rpc {
@@ -176,6 +178,38 @@ class FailingTransport final : public transport::Transport {
  private:
   mutable int asked_ = 0;
 };
+
+TEST(MultiEndpoint, EndsHandlersOfEachThreadThatWaitForCallsByAnother) {
+  const MessageHost backend = open_host();  // whose loop does not run: it answers nothing
+  std::optional<MultiEndpoint> multi(open_multi(2));
+  std::array<std::atomic<bool>, 2> waits{};
+  std::atomic<int> cancelled{0};
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    MessageHost& other = multi->host(1 - i);
+    const message::SessionId asked = *other.connect({kAnyPort.address, backend.port()});
+    const auto handler = [&, asked, i](HandledRequest&, unsigned) {
+      for (PendingCall call; call.submit(other, {.session = asked}) == message::CallStatus::ok;) {
+        waits[i] = true;
+        if (call.wait().status == message::MessageStatus::cancelled) ++cancelled;
+      }
+    };
+    ASSERT_TRUE(multi->host(i).handle_on_threads({.threads = 1}, handler).ok());
+  }
+  std::thread runs([&] { EXPECT_TRUE(multi->run().ok()); });
+  std::deque<Client> clients;
+  while (!waits[0] || !waits[1]) {
+    if (clients.size() < 32) {
+      Client& client = clients.emplace_back(*multi);
+      EXPECT_EQ(client.host.submit({.session = client.session}, {}).status, message::CallStatus::ok);
+    }
+    for (Client& client : clients) (void)client.host.turn();
+    std::this_thread::yield();
+  }
+  multi->stop();
+  runs.join();
+  multi.reset();
+  EXPECT_GE(cancelled, 2);
+}
 
 TEST(MultiEndpoint, EndsWhenOneTransportFails) {
   const auto socket = transport::UdpSocket::open({.local = kAnyPort}).value();

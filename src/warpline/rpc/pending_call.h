@@ -21,10 +21,10 @@ class PendingCall {
   PendingCall& operator=(const PendingCall&) = delete;
 
   /// Submits a call, after the end of the one before. Not ok: there is nothing to wait for. `asker`: a MessageHost or a
-  /// ServerPool.
+  /// ServerPool. `not_allowed`: in a callback of that host, whose loop does not go on while it is waited for.
   template <typename Asker>
   message::CallStatus submit(Asker& asker, const Call& call) {
-    if (call.response_in_endpoint) return message::CallStatus::not_allowed;
+    if (call.response_in_endpoint || asker.in_callback()) return message::CallStatus::not_allowed;
     ended_.store(0, std::memory_order_relaxed);
     const SubmittedCall submitted = asker.submit(call, {end, this, 0});
     id_ = submitted.id;

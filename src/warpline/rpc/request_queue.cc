@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "warpline/message/endpoint.h"
+#include "warpline/rpc/call_queue.h"
 
 namespace warpline::rpc {
 namespace {
@@ -30,7 +31,7 @@ RequestQueue::RequestQueue(std::unique_ptr<transport::WakeUp> wake, transport::W
 
 Result<std::unique_ptr<RequestQueue>> RequestQueue::make(MessageHost& host, std::uint32_t requests,
                                                          CallObserver* observer) {
-  if (requests == 0) return usage_error("RequestQueue", "it is for no request", "at least one");
+  WARPLINE_CHECK(check_calls("RequestQueue", requests));
   WARPLINE_TRY(auto wake, transport::WakeUp::make());
   std::unique_ptr<RequestQueue> made(new RequestQueue(std::move(wake), host.wake_up(), requests, observer));
   host.join(*made);

@@ -404,7 +404,9 @@ void PooledCalls::leave(message::Endpoint& endpoint, Nanos now) {
 
 void PooledCalls::end_rest(Nanos now) {
   for (std::uint32_t index = 0; index < calls_.size(); ++index) {
-    if (calls_[index].active) tell(index, {.status = MessageStatus::cancelled, .reach = Reach::maybe_handled}, now);
+    if (!calls_[index].active) continue;
+    calls_[index].attempts = {};  // their events come too late
+    tell(index, {.status = MessageStatus::cancelled, .reach = Reach::maybe_handled}, now);
   }
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 Result<void> check(const ServerPoolSettings& settings) {
   const auto sound = [](const BackOff& waits) { return waits.first.value > 0 && waits.first <= waits.longest; };
-  if (settings.calls == 0 || settings.sessions == 0 || settings.calls_per_session == 0) {
-    return usage_error("ServerPool", "ServerPoolSettings::calls, sessions or calls_per_session is 0",
-                       "each is at least one");
+  WARPLINE_CHECK(check_calls("ServerPoolSettings::calls", settings.calls));
+  if (settings.sessions == 0 || settings.calls_per_session == 0) {
+    return usage_error("ServerPool", "ServerPoolSettings::sessions or calls_per_session is 0", "each is at least one");
   }
   if (!sound(settings.health.back_off) || !sound(settings.retry.back_off)) {
     return usage_error("ServerPool", "a BackOff has a first wait of 0, or one above the longest",
@@ -59,10 +59,7 @@ Result<std::unique_ptr<ServerPool>> ServerPool::make(MessageHost& host, std::spa
   return std::unique_ptr<ServerPool>(new ServerPool(std::move(parts)));
 }
 
-ServerPool::~ServerPool() {
-  parts_->host.leave(parts_->calls);
-  parts_->calls.end_rest(parts_->host.now());
-}
+ServerPool::~ServerPool() { parts_->host.leave(parts_->calls); }
 
 void ServerPool::observe(CallObserver* observer) { parts_->calls.observe(observer); }
 
@@ -70,6 +67,8 @@ SubmittedCall ServerPool::submit(const Call& call, const CallDone& done) {
   if (call.response_in_endpoint) return {message::CallStatus::not_allowed, {}};
   return parts_->queue.submit(call, done, parts_->host.now());
 }
+
+bool ServerPool::in_callback() const { return parts_->host.in_callback(); }
 
 bool ServerPool::cancel(CallId id) { return parts_->queue.cancel(id); }
 

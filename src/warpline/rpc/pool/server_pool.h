@@ -32,7 +32,8 @@ class ServerPool {
                                                                 std::span<const SocketAddress> servers,
                                                                 const ServerPoolSettings& settings);
   /// Ends the calls that are under way as cancelled, on this thread, and closes the sessions. Other threads make no
-  /// calls any more. Not in a callback of the pool.
+  /// calls any more: of handlers on threads of the same host, MessageHost::end_handlers() sees to it. Not in a callback
+  /// of the pool.
   ~ServerPool();
   ServerPool(const ServerPool&) = delete;
   ServerPool& operator=(const ServerPool&) = delete;
@@ -45,6 +46,7 @@ class ServerPool {
   /// Asks a server that the pool chooses, whatever Call::session is, and tells `done` of the end, on the host's thread:
   /// as MessageHost::submit() does. CallResult::reach is the furthest of all attempts.
   SubmittedCall submit(const Call& call, const CallDone& done);
+  [[nodiscard]] bool in_callback() const;  ///< of the pool's host: see MessageHost::in_callback()
   /// Ends a call as cancelled. False: it has ended, or is being cancelled already.
   bool cancel(CallId id);
   [[nodiscard]] std::size_t size() const;                      ///< servers

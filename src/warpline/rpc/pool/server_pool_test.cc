@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/rpc/call_queue.h"
 #include "warpline/rpc/completion_queue.h"
 #include "warpline/rpc/hosts_testing.h"
 #include "warpline/rpc/pending_call.h"
@@ -393,6 +394,7 @@ TEST(ServerPool, RefusesSettingsThatMakeNoSense) {
   const std::array one{address};
   EXPECT_TRUE(refused({}, {}));
   EXPECT_TRUE(refused(one, {.calls = 0}));
+  EXPECT_TRUE(refused(one, {.calls = kMaxCalls + 1}));
   EXPECT_TRUE(refused(one, {.sessions = 0}));
   EXPECT_TRUE(refused(one, {.calls_per_session = 0}));
   EXPECT_TRUE(refused(one, {.health = {.failures = 0}}));

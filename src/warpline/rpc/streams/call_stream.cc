@@ -48,7 +48,7 @@ template <typename Try>
 void CallStream::sleep_until(const Try& done) {
   while (true) {
     const std::uint32_t seen = place_->news.load(std::memory_order_acquire);
-    if (done()) return;
+    if (done() || streams_->in_callback()) return;
     place_->news.wait(seen, std::memory_order_acquire);
   }
 }
@@ -117,8 +117,10 @@ bool CallStream::read(std::span<const std::uint8_t>& piece) {
 bool CallStream::ended() const { return (place_->known.load(std::memory_order_acquire) & kStreamEnded) != 0; }
 
 const CallResult& CallStream::wait() {
+  static constexpr CallResult kNotNow{.status = message::MessageStatus::cancelled,
+                                      .reach = message::Reach::maybe_handled};
   sleep_until([&] { return ended(); });
-  return place_->result;
+  return ended() ? place_->result : kNotNow;
 }
 
 void CallStream::cancel() {

@@ -88,8 +88,9 @@ enum class StreamRead : std::uint8_t {
 /// the response. Pieces arrive whole, in order, once each. What is written waits for credit of the reader, who gives
 /// it by reading: a slow reader stops a fast writer.
 ///
-/// One thread reads and one writes at a time, the same or two, any threads; calls that sleep must not be made by the
-/// thread of the host. To be destroyed before the host.
+/// One thread reads and one writes at a time, the same or two, any threads. Calls that sleep are for other threads than
+/// the host's: in a callback of the host, where they would sleep for ever, write() and read() return false and wait()
+/// `cancelled`, and the stream goes on. To be destroyed before the host.
 class CallStream {
  public:
   CallStream() = default;  ///< of no call

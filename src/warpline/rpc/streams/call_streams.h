@@ -13,12 +13,9 @@
 #include "warpline/message/endpoint.h"
 #include "warpline/packet/headers/message_header.h"
 #include "warpline/rpc/call_observer.h"
+#include "warpline/rpc/in_loop.h"
 #include "warpline/rpc/streams/call_stream.h"
 #include "warpline/rpc/streams/call_stream_place.h"
-
-namespace warpline::transport {
-class WakeUp;
-}  // namespace warpline::transport
 
 namespace warpline::rpc {
 
@@ -69,6 +66,8 @@ class CallStreams {
   CallStreams(const CallStreamSettings& settings, const message::EndpointConfig& endpoint, transport::WakeUp* wake);
   /// The endpoint's thread is to look at it. Any thread.
   void note(CallStreamPlace& place);
+  /// Whether this thread is in a callback of the host, whose loop does not go on while it sleeps.
+  [[nodiscard]] bool in_callback() const { return wake_ != nullptr && InLoop::of(*wake_); }
   [[nodiscard]] CallStreamPlace* take_place();
   [[nodiscard]] std::uint32_t number_of(const CallStreamPlace& place) const;
   [[nodiscard]] CallStreamPlace* find(std::uint32_t number);

@@ -143,6 +143,31 @@ TEST(StreamsOnHosts, a_host_that_ends_wakes_handlers_and_those_who_wait) {
   hosts.reset();
 }
 
+TEST(StreamsOnHosts, nobody_sleeps_in_a_callback_of_the_host) {
+  MessageHost server = open_with_streams();
+  MessageHost client = open_with_streams();
+  const auto never_sleeps = [](CallStream& stream) {
+    std::span<const std::uint8_t> piece;
+    EXPECT_FALSE(stream.read(piece));
+    const std::vector<std::uint8_t> bytes(1 << 10);
+    while (stream.write(bytes)) {  // until there is no room
+    }
+    EXPECT_EQ(stream.wait().status, MessageStatus::cancelled);
+    EXPECT_FALSE(stream.ended());
+  };
+  ASSERT_TRUE(server.take_streams([&](CallStream stream) { never_sleeps(stream); }).ok());
+  const message::SessionId session = client.connect({Ipv4Address{{127, 0, 0, 1}}, server.port()}).value();
+  CallStream stream = client.open_stream({.session = session}).stream;
+  std::thread serves([&] { server.run(); });
+  std::thread calls([&] { client.run(); });
+  EXPECT_EQ(stream.wait().status, MessageStatus::refused);
+  stream.close();
+  server.stop();
+  client.stop();
+  serves.join();
+  calls.join();
+}
+
 TEST(StreamsOnHosts, are_none_unless_asked_for) {
   MessageHost host = open_host();
   EXPECT_FALSE(host.take_streams([](const CallStream&) {}).ok());

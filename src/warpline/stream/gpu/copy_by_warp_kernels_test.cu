@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel by which the test of copy_by_warp.cuh copies.
 #include "warpline/stream/gpu/copy_by_warp.cuh"
-#include "warpline/stream/gpu/lane_memory_testing.cuh"
+#include "warpline/stream/gpu/copy_by_warp_testing.h"
 #include "warpline/stream/internal/lane_layout.h"
 
 namespace warpline::stream::testing {

@@ -22,6 +22,11 @@ namespace warpline::stream::testing {
 /// Makes zeroed memory that host and lane reach.
 using LaneMemorySource = std::function<std::shared_ptr<std::byte>(std::size_t)>;
 
+/// Memory of the host alone.
+inline std::shared_ptr<std::byte> zeroed(std::size_t size) {
+  return {new std::byte[size](), [](const std::byte* data) { delete[] data; }};
+}
+
 inline constexpr MacAddress kLaneMac{{2, 0, 0, 0, 0, 1}};
 
 /// A lane with its memory, and the orders that a host gives it. Its rings are mapped once: what goes around a ring's
@@ -110,6 +115,11 @@ struct LanePeer {
 struct LaneFaults {
   std::uint64_t lost = 0, swapped = 0, again = 0, odd = 0;
 };
+
+inline LaneFaults random_faults(Random& random) {
+  return {random.below(2) * random.below(300), random.below(2) * random.below(300), random.below(2) * random.below(300),
+          random.below(2) * random.below(200)};
+}
 
 /// Makes bursts for two lanes of the same shape: the frames are the same, in memory that both reach.
 class LaneTraffic {

@@ -7,7 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "warpline/stream/gpu/lane_memory_testing.cuh"
+#include "warpline/gpu/gpu_testing.cuh"
+#include "warpline/stream/gpu/copy_by_warp_testing.h"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
 #include "warpline/stream/overlap_testing.h"
@@ -15,33 +16,55 @@
 namespace warpline::stream::testing {
 namespace {
 
-/// One burst by a launch.
-void take_on_gpu(const LaneView* lanes, std::uint64_t sequence) {
-  std::uint64_t end = sequence + 1;
-  void* arguments[] = {&lanes, &sequence, &end};
-  ASSERT_EQ(cudaLaunchKernel(stream_lanes_kernel(), dim3(1), dim3(kLaneThreads), arguments, 0, nullptr), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-}
+using gpu::testing::launch;
+using gpu::testing::managed;
+using gpu::testing::no_gpu;
+using gpu::testing::pinned;
+
+/// A lane of a GPU and one of a host, of the same shape.
+struct LanePair {
+  explicit LanePair(const LaneShape& shape, bool discards = false)
+      : on_gpu(shape, pinned, managed, discards),
+        on_host(shape, zeroed, zeroed, discards),
+        host(on_host.view()),
+        views_(pinned(sizeof(LaneView))) {
+    std::memcpy(views_.get(), &on_gpu.view(), sizeof(LaneView));
+  }
+
+  /// Both take a burst, whose answers are compared.
+  void take(std::uint64_t sequence, std::uint32_t count) {
+    on_gpu.make_ready(sequence, count);
+    launch(stream_lanes_kernel(), 1, kLaneThreads, reinterpret_cast<const LaneView*>(views_.get()), sequence,
+           sequence + 1);
+    host.take(sequence, count);
+    expect_same_answers(on_gpu.slot(sequence), on_host.slot(sequence), count);
+  }
+  void expect_same_rings() const {
+    ASSERT_EQ(std::memcmp(on_gpu.rings().data(), on_host.rings().data(), on_host.rings_bytes()), 0);
+  }
+
+  TestLane on_gpu;
+  TestLane on_host;
+  HostLane host;
+
+ private:
+  std::shared_ptr<std::byte> views_;
+};
 
 std::uint64_t expect_lane_as_host(const LaneShape& shape, std::uint64_t seed, const LaneFaults& faults,
                                   std::uint32_t longest, std::uint64_t bursts, bool discards = false) {
-  TestLane on_gpu(shape, pinned, managed, discards);
-  TestLane on_host(shape, zeroed, zeroed, discards);
-  const std::shared_ptr<std::byte> views = pinned(sizeof(LaneView));
-  std::memcpy(views.get(), &on_gpu.view(), sizeof(LaneView));
+  LanePair lanes(shape, discards);
+  const TestLane& on_gpu = lanes.on_gpu;
+  const TestLane& on_host = lanes.on_host;
   LaneTraffic traffic(shape, seed, faults, longest, pinned);
-  HostLane host(on_host.view());
   std::uint64_t stored = 0;
   std::uint64_t replies = 0;
   for (std::uint64_t sequence = 1; sequence <= bursts; ++sequence) {
     SCOPED_TRACE(sequence);
     const BurstSlot slot = on_gpu.slot(sequence);
     const std::uint32_t count = traffic.fill(slot, on_host.slot(sequence));
-    on_gpu.make_ready(sequence, count);
-    take_on_gpu(reinterpret_cast<const LaneView*>(views.get()), sequence);
+    lanes.take(sequence, count);
     EXPECT_EQ(on_gpu.view().done[sequence & (shape.slots - 1)].value, sequence << 32);
-    host.take(sequence, count);
-    expect_same_answers(slot, on_host.slot(sequence), count);
     if (::testing::Test::HasFatalFailure()) return 0;
     stored += slot.result->dispositions[0];
     for (std::uint32_t i = 0; i < slot.result->records; ++i) replies += slot.records[i].written ? 1 : 0;
@@ -54,7 +77,7 @@ std::uint64_t expect_lane_as_host(const LaneShape& shape, std::uint64_t seed, co
     expect_same_states(on_gpu.view().connections[i].state, on_host.view().connections[i].state);
   }
   EXPECT_GT(replies, bursts / 4);
-  EXPECT_EQ(std::memcmp(on_gpu.rings().data(), on_host.rings().data(), on_host.rings_bytes()), 0);
+  lanes.expect_same_rings();
   return stored;
 }
 
@@ -64,8 +87,7 @@ TEST(StreamLanes, DoAsTheHostDoes) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const LaneFaults faults{random.below(2) * random.below(300), random.below(2) * random.below(300),
-                            random.below(2) * random.below(300), random.below(2) * random.below(200)};
+    const LaneFaults faults = random_faults(random);
     const LaneShape shape{.connections = 1 + static_cast<std::uint32_t>(random.below(seed % 2 == 0 ? 3 : 100)),
                           .burst = static_cast<std::uint32_t>(32 + random.below(481)),
                           .slots = 2,
@@ -98,23 +120,16 @@ TEST(StreamLanes, TakeEveryOverlapAsTheHostDoes) {
     for_each_overlap(segments, [&](const std::vector<std::uint32_t>& at) { ways.push_back(at); });
     ASSERT_EQ(ways.size(), known[segments - 2]);
     const LaneShape shape{.connections = kAtOnce, .burst = 512, .slots = 2, .changes = kAtOnce, .ring_bytes = 64};
-    TestLane on_gpu(shape, pinned, managed);
-    TestLane on_host(shape, zeroed, zeroed);
-    const std::shared_ptr<std::byte> views = pinned(sizeof(LaneView));
-    std::memcpy(views.get(), &on_gpu.view(), sizeof(LaneView));
-    HostLane host(on_host.view());
+    LanePair lanes(shape);
     OverlapTraffic traffic(pinned);
     std::uint64_t sequence = 0;
     for (std::size_t first = 0; first < ways.size(); first += kAtOnce) {
       ++sequence;
       const std::span<const std::vector<std::uint32_t>> some(ways.data() + first,
                                                              std::min<std::size_t>(kAtOnce, ways.size() - first));
-      const std::uint32_t count = traffic.fill(on_gpu.slot(sequence), on_host.slot(sequence), some, kUnit);
-      on_gpu.make_ready(sequence, count);
-      take_on_gpu(reinterpret_cast<const LaneView*>(views.get()), sequence);
-      host.take(sequence, count);
-      expect_same_answers(on_gpu.slot(sequence), on_host.slot(sequence), count);
-      ASSERT_EQ(std::memcmp(on_gpu.rings().data(), on_host.rings().data(), on_host.rings_bytes()), 0);
+      const std::uint32_t count = traffic.fill(lanes.on_gpu.slot(sequence), lanes.on_host.slot(sequence), some, kUnit);
+      lanes.take(sequence, count);
+      lanes.expect_same_rings();
       if (HasFailure()) return;
     }
   }
@@ -140,11 +155,7 @@ TEST(CopyByWarp, CopiesFromAnyPlaceToAnyPlaceAndNothingElse) {
       }
     }
   }
-  const CopyPiece* all = pieces;
-  void* arguments[] = {&all, &made};
-  ASSERT_EQ(cudaLaunchKernel(copy_pieces_kernel(), dim3((made + 15) / 16), dim3(512), arguments, 0, nullptr),
-            cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  launch(copy_pieces_kernel(), (made + 15) / 16, 512, pieces, made);
   for (std::uint32_t i = 0; i < made; ++i) {
     const auto* const room = reinterpret_cast<const std::uint8_t*>(to.get()) + std::size_t{i} * kRoom;
     const CopyPiece& piece = pieces[i];

@@ -8,13 +8,17 @@
 #include <memory>
 #include <vector>
 
+#include "warpline/gpu/gpu_testing.cuh"
 #include "warpline/queues/packet_queues.h"
-#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
 
 namespace warpline::stream::testing {
 namespace {
+
+using gpu::testing::managed;
+using gpu::testing::no_gpu;
+using gpu::testing::pinned;
 
 constexpr std::uint32_t kQueueSlots = 512;
 
@@ -122,32 +126,26 @@ void expect_same_end(const BatchEnd& a, const BatchEnd& b) {
 /// The kernel of a lane, which stays until it is told to end.
 class StayingKernel {
  public:
-  explicit StayingKernel(const QueuedLane& lane) : stop_(lane.view().stop), view_(pinned(sizeof(LaneView))) {
-    std::memcpy(view_.get(), &lane.view(), sizeof(LaneView));
-    EXPECT_EQ(cudaHostRegister(lane.region().data(), lane.region().size(), cudaHostRegisterDefault), cudaSuccess);
-    region_ = lane.region().data();
-    const auto* views = reinterpret_cast<const LaneView*>(view_.get());
-    void* arguments[] = {&views};
-    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-    EXPECT_EQ(cudaLaunchKernel(stream_queues_kernel(), dim3(1), dim3(kLaneThreads), arguments, 0, stream_),
-              cudaSuccess);
-  }
-  ~StayingKernel() {
-    end();
-    cudaStreamDestroy(stream_);
-    cudaHostUnregister(region_);
-  }
-  void end() {
+  explicit StayingKernel(const QueuedLane& lane)
+      : stop_(lane.view().stop),
+        view_(pinned(sizeof(LaneView))),
+        kernel_(lane.region(), stream_queues_kernel(), kLaneThreads, write_view(lane.view())) {}
+  ~StayingKernel() { end(); }
+  void end() const {
     store_release(&stop_->value, 1);
-    EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    kernel_.wait();
   }
-  [[nodiscard]] bool runs() const { return cudaStreamQuery(stream_) == cudaErrorNotReady; }
+  [[nodiscard]] bool runs() const { return kernel_.runs(); }
 
  private:
+  [[nodiscard]] const LaneView* write_view(const LaneView& view) const {
+    std::memcpy(view_.get(), &view, sizeof(LaneView));
+    return reinterpret_cast<const LaneView*>(view_.get());
+  }
+
   LaneWord* stop_;
   std::shared_ptr<std::byte> view_;
-  void* region_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  gpu::testing::RunningKernel kernel_;
 };
 
 std::uint64_t expect_queues_as_host(const LaneShape& shape, std::uint64_t seed, const LaneFaults& faults,
@@ -190,8 +188,7 @@ TEST(StreamQueues, DoAsTheHostDoes) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const LaneFaults faults{random.below(2) * random.below(300), random.below(2) * random.below(300),
-                            random.below(2) * random.below(300), random.below(2) * random.below(200)};
+    const LaneFaults faults = random_faults(random);
     const LaneShape shape{.connections = 1 + static_cast<std::uint32_t>(random.below(seed % 2 == 0 ? 3 : 100)),
                           .burst = static_cast<std::uint32_t>(48 + random.below(465)),
                           .slots = 16,

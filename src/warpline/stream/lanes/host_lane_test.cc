@@ -12,15 +12,11 @@
 namespace warpline::stream::testing {
 namespace {
 
-std::shared_ptr<std::byte> cleared(std::size_t size) {
-  return {new std::byte[size](), [](const std::byte* data) { delete[] data; }};
-}
-
 TEST(HostLane, DecidesTheSameWhereBytesAreDiscarded) {
   const LaneShape shape{.connections = 20, .burst = 256, .slots = 2, .changes = 20, .ring_bytes = 1 << 14};
-  const TestLane storing(shape, cleared, cleared);
-  const TestLane discarding(shape, cleared, cleared, true);
-  LaneTraffic traffic(shape, 5, {100, 100, 100, 50}, 1448, cleared);
+  const TestLane storing(shape, zeroed, zeroed);
+  const TestLane discarding(shape, zeroed, zeroed, true);
+  LaneTraffic traffic(shape, 5, {100, 100, 100, 50}, 1448, zeroed);
   HostLane first(storing.view());
   HostLane second(discarding.view());
   std::uint64_t bytes = 0;

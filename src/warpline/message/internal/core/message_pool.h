@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -53,6 +54,11 @@ class MessagePool {
   [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy,
                                     std::span<const std::uint8_t> metadata);
 
+  /// Returns whether the receive memory, when all of it is free, has room for a message of `length` bytes.
+  [[nodiscard]] bool can_hold(std::uint32_t length) const {
+    return length <= kInlineBytes || config_.buffers.take != nullptr ||
+           ReceiveMemory::block_bytes(length) <= std::bit_floor(memory_.capacity());
+  }
   /// Whether a message of `length` bytes that comes before its turn may have memory: messages whose turn it is must
   /// find some, since it is for them that all the others wait.
   [[nodiscard]] bool has_to_spare(std::uint32_t length) const;

@@ -78,7 +78,8 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
     core_.context.counters.messages_turned_away.add(1);
     return turn_away(session, fragment, RefusalCode::going_away, MessageDrop::going_away);
   }
-  if (fragment.total - fragment.head > core_.context.config.max_message_bytes)
+  const bool fits = fragment.total - fragment.head <= core_.context.config.max_message_bytes;
+  if (!fits || !core_.messages.can_hold(fragment.total)) [[unlikely]]
     return turn_away(session, fragment, RefusalCode::message_too_long, MessageDrop::too_long);
   if (fragment.has(packet::MessageFragment::kStream) && !core_.context.config.streams) [[unlikely]]
     return turn_away(session, fragment, RefusalCode::no_streams, MessageDrop::no_streams);

@@ -146,6 +146,20 @@ TEST(Refusal, of_a_message_beyond_the_peers_limit) {
   EXPECT_EQ(two.client.events[1].status, MessageStatus::refused);
 }
 
+TEST(Refusal, of_a_message_that_the_peers_memory_can_never_hold) {
+  EndpointConfig little = small();
+  little.receive_bytes = 700 << 10;  // of which a message has 512 KiB at most
+  Two two(small(), little);
+  ASSERT_EQ(two.request(256 << 10).status, CallStatus::ok);
+  ASSERT_TRUE(two.until(two.server, EventKind::request));
+  ASSERT_EQ(two.request((512 << 10) + 1).status, CallStatus::ok);
+  ASSERT_TRUE(two.until(two.client, EventKind::response));
+  const MessageEvent& end = Two::first(two.client, EventKind::response);
+  EXPECT_EQ(end.status, MessageStatus::refused);
+  EXPECT_EQ(end.code, static_cast<std::uint16_t>(RefusalCode::message_too_long));
+  EXPECT_EQ(end.reach, Reach::not_handled);
+}
+
 TEST(Refusal, of_one_way_messages_of_both_ends_at_once_never_looks_like_success) {
   for (const Reliability reliability : {Reliability::selective, Reliability::go_back_n}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
