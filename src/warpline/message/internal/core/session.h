@@ -127,7 +127,7 @@ struct alignas(64) Session {
 
   // Timers', and when something is due for them.
   Nanos quiet_from;      ///< heard last, or began to wait; attended()
-  Nanos doubted_at;      ///< `doubt`: since when; attended()
+  Nanos doubted_at;      ///< when `doubt` was set last; attended()
   Nanos armed = kNever;  ///< when `timer` fires
   WheelHandle timer;
   Nanos first_deadline = kNever;  ///< of requests; never later than the earliest

@@ -69,6 +69,8 @@ class Timers {
 
   /// How long an acknowledgement may take before something is sent for it.
   [[nodiscard]] Nanos probe_timeout(const Session& session) const;
+  /// How long a peer that somebody says is gone has to answer, and is not asked again: nanoseconds.
+  [[nodiscard]] std::int64_t doubt_patience() const;
   /// When a peer that stays silent is lost, if something is awaited; attended(). Sooner, if somebody says that it is
   /// gone: it was asked then, and if it is there it answers soon.
   [[nodiscard]] Nanos silent_at(const Session& session) const;
