@@ -35,8 +35,8 @@ void Timers::disarm(Session& session) {
 }
 
 void Timers::pace(Session& session) {
-  if (session.paced) return;
-  session.paced = wheel_.schedule(entry(session, Timer::pacing), session.send_at).scheduled();
+  if (session.pacing_timer.scheduled()) return;
+  session.pacing_timer = wheel_.schedule(entry(session, Timer::pacing), session.send_at);
 }
 
 void Timers::watch_idle(Session& session, Nanos at) {
@@ -46,6 +46,7 @@ void Timers::watch_idle(Session& session, Nanos at) {
 void Timers::cancel(Session& session) {
   if (wheel_.cancel(session.timer)) --armed_;
   wheel_.cancel(session.idle_timer);
+  cancel_pacing(session);
   session.armed = kNever;
 }
 

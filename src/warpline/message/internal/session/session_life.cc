@@ -162,9 +162,10 @@ void SessionLife::lose(Session& session, LossReason reason) {
   session.phase = SessionPhase::lost;
   session.reason = reason;
   session.cookie = 0;
+  session.unacknowledged = 0;
   recovery_.forget(session);
-  core_.timers.cancel(session);
   transfers_.end_all(session);
+  core_.timers.cancel(session);
   core_.groups.leave(session);
   if (!told) {
     core_.sessions.give(session);
