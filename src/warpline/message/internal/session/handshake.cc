@@ -356,6 +356,7 @@ void Handshake::receive_accept(const Datagram& datagram) {
   core_.context.counters.sessions_opened.add(1);
   core_.events.add_opened(*session);
   session->ping = !any(session->own, session->high_own);  // the peer waits to see the cookie
+  if (core_.context.draining) life_.tell_going(*session);
   static_cast<void>(core_.paths.seek(*session));
   core_.ready.add(*session);
 }
