@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An endpoint whose only session has ended has nothing more to do, whatever the session waited for.
+// An endpoint whose only session has ended has nothing more to do, whatever the session waited for. The same is true of
+// messages.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -97,6 +98,56 @@ TEST(SessionEnd, LeavesNothingOfWhatWaitsForItsTurnWhileThePeerDrains) {
   ASSERT_TRUE(two.net.run([&] { return two.client.endpoint.facts(two.session).going_away; }));
   ASSERT_EQ(Two::count(two.client, EventKind::request), 0);
   EXPECT_EQ(deadline_after_end(two), kNever);
+}
+
+/// A client whose second message finds no room at the server, which keeps the first one.
+struct NoRoom : Two {
+  NoRoom() : Two(config(), config()) {
+    EXPECT_EQ(send(config().receive_window).status, CallStatus::ok);
+    EXPECT_TRUE(until(server, EventKind::message));
+    net.run_for(Nanos{10 * kMs});
+    free_messages = client.endpoint.facts().free_messages;
+    blocked = send(20'000);
+    EXPECT_EQ(blocked.status, CallStatus::ok);
+    net.run_for(Nanos{10 * kMs});
+    packets = client.packets;
+  }
+  static EndpointConfig config() {
+    EndpointConfig config = small();
+    config.receive_window = 64 << 10;
+    return config;
+  }
+  Submitted send(std::uint32_t length) {
+    return client.endpoint.send(session, {payload.data(), length, false}, {}, net.now);
+  }
+
+  Submitted blocked;
+  std::uint32_t free_messages = 0;
+  std::uint64_t packets = 0;  ///< of the client, until it waits
+};
+
+TEST(MessageEnd, LeavesNothingOfWhatWaitsForThePeersRoom) {
+  NoRoom two;
+  ASSERT_EQ(two.client.endpoint.cancel(two.blocked.id, two.net.now), CallStatus::ok);
+  std::uint64_t turns = 0;
+  two.client.work = [&] {
+    ++turns;
+    return false;
+  };
+  two.net.settle();
+  EXPECT_EQ(two.client.endpoint.facts().free_messages, two.free_messages);
+  EXPECT_EQ(two.client.packets, two.packets) << "the peer knows nothing of it";
+  two.net.run_for(Nanos{3000 * kMs});
+  EXPECT_LE(turns, 100U) << "nothing is to be done in this time";
+}
+
+TEST(MessageEnd, AtADeadlineLeavesNothingOfWhatWaitsForThePeersRoom) {
+  NoRoom two;
+  ASSERT_EQ(two.client.endpoint.cancel(two.blocked.id, two.net.now), CallStatus::ok);
+  ASSERT_EQ(two.request(3000, {.deadline = Nanos{two.net.now.value + kMs}}).status, CallStatus::ok);
+  two.net.run_for(Nanos{2 * kMs});
+  EXPECT_EQ(Two::first(two.client, EventKind::response).status, MessageStatus::deadline);
+  EXPECT_EQ(two.client.endpoint.facts().free_messages, two.free_messages);
 }
 
 }  // namespace
