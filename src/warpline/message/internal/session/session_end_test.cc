@@ -80,6 +80,18 @@ TEST(SessionEnd, LeavesNoPacketThatWaitsForItsPace) {
   EXPECT_EQ(deadline_after_end(two), kNever);
 }
 
+TEST(SessionEnd, LeavesNothingOfWhatArrivesAndIsGranted) {
+  EndpointConfig config = small();
+  config.grants = 16 << 10;
+  Two two(config, config);
+  const MessageId none{};
+  ASSERT_NE(two.server.endpoint.send(two.there, {two.payload.data(), 1 << 20, false}, {}, two.net.now).id, none);
+  two.net.run_for(Nanos{50'000});
+  ASSERT_LT(two.client.endpoint.facts().free_receive_bytes, std::uint64_t{config.receive_bytes}) << "it arrives";
+  EXPECT_EQ(deadline_after_end(two), kNever);
+  EXPECT_EQ(two.client.endpoint.facts().free_receive_bytes, std::uint64_t{config.receive_bytes});
+}
+
 /// A request that waits for its turn has a slot, and a slot that becomes free is a reason to look whether a session
 /// whose peer drains is over.
 TEST(SessionEnd, LeavesNothingOfWhatWaitsForItsTurnWhileThePeerDrains) {
