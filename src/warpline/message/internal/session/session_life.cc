@@ -58,7 +58,7 @@ void SessionLife::begin(Session& session) {
   session.next_order = session.first_order = session.expected_order = 0;
   session.orders_done = session.orders_void = 0;
   session.reason = session.doubt = LossReason::none;
-  session.doubted_at = Nanos{};
+  session.doubted_at = Nanos{};  // longer ago than any wait: the inner clock starts at a second
   session.outgoing.fill({});
   session.incoming.fill({});
 }
