@@ -80,7 +80,7 @@ struct EndpointCounters {
   Counter path_changes_refused;        ///< not asked: the Authorizer does not let the peer be there
   Counter path_changes;                ///< sessions whose peer was found at another address or port
   Counter peers_doubted;               ///< times that a peer was asked because the network said that it is not there
-  Counter unreachable_ignored;         ///< the same was said of no session, or of what its peer has passed
+  Counter unreachable_ignored;         ///< the same was said of no session, of what its peer has passed, or too soon
   Counter clock_jumps;                 ///< `now` stepped back, or further than max_clock_step
   Counter heads_too_small;             ///< times that the transport gave less room than Outgoing::head_capacity must be
   Counter sessions_opened;             ///< opened here: their handshakes are done

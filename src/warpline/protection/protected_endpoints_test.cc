@@ -98,6 +98,28 @@ TEST_F(Protected, ARestartedPeerIsFoundOutSoon) {
   EXPECT_EQ(ask(session, message::pattern(100, 3), answer).status, message::MessageStatus::ok);
 }
 
+/// The answer to a ping is such a packet, too: without a limit pings follow each other as long as there are sessions.
+TEST_F(Protected, AResetForgedForEachPacketOfBothEndsCostsAPingASecond) {
+  begin(&kKey, &kKey);
+  const message::SessionId session = net_->connect(*client_, *server_).first;
+  net_->tap = [&](const message::Loopback::Host& from, Bytes8& bytes) {
+    packet::MessageHeader header;
+    const auto length = static_cast<std::uint32_t>(bytes.size());
+    if (packet::parse(bytes.data(), length, header) != packet::MessageParse::ok) return false;
+    Bytes8 reset(packet::MessageReset::kLength);
+    packet::emit(packet::MessageReset{header.session, header.cookie}, reset.data());
+    const bool of_client = &from == client_;
+    net_->inject(of_client ? *client_ : *server_, of_client ? server_->address : client_->address, reset);
+    return false;
+  };
+  Bytes8 answer;
+  EXPECT_EQ(ask(session, message::pattern(100, 1), answer).status, message::MessageStatus::ok);
+  const std::uint64_t before = client_->packets + server_->packets;
+  net_->run_for(Nanos{10'000'000'000});
+  EXPECT_LE(client_->packets + server_->packets - before, 2U * 11 * 2) << "pings of both ends, and answers";
+  EXPECT_EQ(ask(session, message::pattern(100, 2), answer).status, message::MessageStatus::ok);
+}
+
 TEST_F(Protected, AHelloThatIsRepeatedEndsNothing) {
   begin(&kKey, &kKey);
   Bytes8 hello;

@@ -29,6 +29,7 @@ class EndpointContext {
     if (clock_.update(outer)) return true;
     counters.clock_jumps.add(1);
     away_ += now().value - before.value;
+    steady_since_ = now();
     return false;
   }
   [[nodiscard]] Nanos now() const { return clock_.now(); }
@@ -36,6 +37,9 @@ class EndpointContext {
   [[nodiscard]] Nanos arrival() const { return arrival_; }
   /// A datagram is received that arrived at this time of the caller's clock; kNever: now.
   void set_arrival(Nanos outer) { arrival_ = outer == kNever ? now() : std::min(inner(outer), now()); }
+
+  /// The clock has not jumped since this time of now(): no time is measured from before it.
+  [[nodiscard]] Nanos steady_since() const { return steady_since_; }
 
   [[nodiscard]] Nanos attended() const { return {now().value - away_}; }
   /// The time of now() at which attended() will be `attended`, if the owner stays.
@@ -69,6 +73,7 @@ class EndpointContext {
   InnerClock clock_;
   Nanos arrival_;
   Nanos here_since_;
+  Nanos steady_since_;
   std::int64_t away_ = 0;  ///< nanoseconds in all
 };
 

@@ -64,7 +64,7 @@ class ReadyQueue {
   void wake(Nanos now) {
     while (!acks_.empty() && acks_.front().ack_at <= now) {
       Session& session = acks_.take();
-      if (session.unacknowledged == 0 || session.phase != SessionPhase::established) continue;
+      if (session.unacknowledged == 0) continue;  // also if the session has ended
       session.ack_now = true;
       add(session);
     }

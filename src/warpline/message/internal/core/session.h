@@ -127,7 +127,7 @@ struct alignas(64) Session {
 
   // Timers', and when something is due for them.
   Nanos quiet_from;      ///< heard last, or began to wait; attended()
-  Nanos doubted_at;      ///< `doubt`: since when; attended()
+  Nanos doubted_at;      ///< when `doubt` was set last; attended()
   Nanos armed = kNever;  ///< when `timer` fires
   WheelHandle timer;
   Nanos first_deadline = kNever;  ///< of requests; never later than the earliest
@@ -163,7 +163,7 @@ struct alignas(64) Session {
   std::uint64_t next_lost = 0;       ///< none before it is lost
   std::uint64_t vanish_from = 0;     ///< a packet from here on that vanishes counts in `vanished`
   Nanos send_at;                     ///< pacing: not before
-  bool paced = false;                ///< waits in the wheel
+  WheelHandle pacing_timer;          ///< in the wheel while the session waits for `send_at`; Timers'
   bool widened = false;              ///< reorder_windows grew since `lost_at`
   std::uint8_t reorder_persist = 0;  ///< times that packets are found lost until it is one again
   std::uint16_t losses = 0;          ///< packets found lost since `lost_at`, less those that were late

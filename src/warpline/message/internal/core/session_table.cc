@@ -29,7 +29,7 @@ Session* SessionTable::take(const PeerAddress& peer) {
   fresh.generation = session.generation + 1;
   fresh.epoch = session.epoch;
   fresh.peer = peer;
-  // The queues and the wheel may still hold it from before; they drop what is not due.
+  // The queues may still hold it from before; they drop what is not due.
   fresh.ready = session.ready;
   fresh.ready_next = session.ready_next;
   fresh.urgent = session.urgent;
@@ -40,7 +40,6 @@ Session* SessionTable::take(const PeerAddress& peer) {
   fresh.ack_next = session.ack_next;
   fresh.wants_grants = session.wants_grants;
   fresh.wanting_next = session.wanting_next;
-  fresh.paced = session.paced;
   fresh.places = session.places;
   session = fresh;
   return &session;

@@ -35,8 +35,8 @@ void Timers::disarm(Session& session) {
 }
 
 void Timers::pace(Session& session) {
-  if (session.paced) return;
-  session.paced = wheel_.schedule(entry(session, Timer::pacing), session.send_at).scheduled();
+  if (session.pacing_timer.scheduled()) return;
+  session.pacing_timer = wheel_.schedule(entry(session, Timer::pacing), session.send_at);
 }
 
 void Timers::watch_idle(Session& session, Nanos at) {
@@ -46,6 +46,7 @@ void Timers::watch_idle(Session& session, Nanos at) {
 void Timers::cancel(Session& session) {
   if (wheel_.cancel(session.timer)) --armed_;
   wheel_.cancel(session.idle_timer);
+  cancel_pacing(session);
   session.armed = kNever;
 }
 
@@ -68,11 +69,15 @@ Nanos Timers::probe_timeout(const Session& session) const {
   return std::min(Nanos{probe}, rto);
 }
 
+std::int64_t Timers::doubt_patience() const {
+  return std::min(endpoint_.config.peer_timeout.value / 8, kDoubtedPatience);
+}
+
 Nanos Timers::silent_at(const Session& session) const {
   const std::int64_t timeout = endpoint_.config.peer_timeout.value;
   const std::int64_t silent = session.quiet_from.value + timeout;
   if (session.doubt == LossReason::none) return {silent};
-  const std::int64_t doubted = session.doubted_at.value + std::min(timeout / 8, kDoubtedPatience);
+  const std::int64_t doubted = session.doubted_at.value + doubt_patience();
   if (session.doubt != LossReason::unreachable || session.opened_here) return {std::min(silent, doubted)};
   // A peer that opened the session may be behind a NAT that has another port for it now, and is found by its next sign
   // of life.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "warpline/base/time/pacing_wheel.h"
 #include "warpline/message/internal/core/endpoint_context.h"
@@ -46,8 +47,10 @@ class Timers {
   void disarm(Session& session);
   /// At Session::send_at the session is told, once.
   void pace(Session& session);
+  /// The session waits for that no longer.
+  void cancel_pacing(Session& session) { wheel_.cancel(std::exchange(session.pacing_timer, {})); }
   void watch_idle(Session& session, Nanos at);
-  /// The session ends: of its timers only that of pacing may still fire.
+  /// The session ends: none of its timers fires any more. What ends its messages may arm it, so this comes after that.
   void cancel(Session& session);
 
   /// Calls fn(Session&, Timer) for each timer that fires.
@@ -60,7 +63,7 @@ class Timers {
         session.armed = kNever;
         --armed_;
       } else if (timer == Timer::pacing) {
-        session.paced = false;
+        session.pacing_timer = {};
       }
       fn(session, timer);
     });
@@ -69,6 +72,8 @@ class Timers {
 
   /// How long an acknowledgement may take before something is sent for it.
   [[nodiscard]] Nanos probe_timeout(const Session& session) const;
+  /// How long a peer that somebody says is gone has to answer, and is not asked again: nanoseconds.
+  [[nodiscard]] std::int64_t doubt_patience() const;
   /// When a peer that stays silent is lost, if something is awaited; attended(). Sooner, if somebody says that it is
   /// gone: it was asked then, and if it is there it answers soon.
   [[nodiscard]] Nanos silent_at(const Session& session) const;

@@ -159,5 +159,33 @@ TEST(SilentPeer, IsSent16HellosAtLeastHoweverShortTheTimeout) {
   EXPECT_LE(client.packets, 32U) << "backed off";
 }
 
+/// RFC 9002, section 5.1: a round trip is the time from when the packet was sent to its acknowledgement. A jump is no
+/// time; taken for some, it would put off what is sent again, and pace what is sent, for the length of max_rto.
+TEST(Clock, jump_while_packets_are_in_flight_is_no_round_trip) {
+  for (const std::int64_t jump : {-500'000'000'000, 4'000'000'000'000}) {
+    Two two;
+    two.server.handle = [&](const MessageEvent& event) {
+      return event.kind != EventKind::request ||
+             two.server.endpoint.respond(event.id, {}, {}, two.net.now) == CallStatus::ok;
+    };
+    for (int i = 0; i < 20; ++i) {
+      two.client.events.clear();
+      ASSERT_EQ(two.request(32).status, CallStatus::ok);
+      ASSERT_TRUE(two.until(two.client, EventKind::response));
+    }
+    const SessionFacts before = two.client.endpoint.facts(two.session);
+    two.client.events.clear();
+    ASSERT_EQ(two.request(32).status, CallStatus::ok);
+    two.net.settle();
+    two.net.now.value += jump;
+    ASSERT_TRUE(two.until(two.client, EventKind::response));
+    const SessionFacts after = two.client.endpoint.facts(two.session);
+    EXPECT_EQ(after.smoothed_rtt, before.smoothed_rtt);
+    EXPECT_EQ(after.min_rtt, before.min_rtt);
+    EXPECT_EQ(after.rto, before.rto);
+    EXPECT_GE(after.window_bytes, before.window_bytes);
+  }
+}
+
 }  // namespace
 }  // namespace warpline::message

@@ -35,8 +35,9 @@ void Recovery::after_acknowledgement(Session& session, const Tally& tally, const
                                      std::uint32_t marked) {
   session.unanswered = 0;
   if (session.go_back_n && tally.packets != 0) session.last_sent = core_.context.now();  // RFC 6298, section 5.3
-  if (tally.newest > session.newest_acked) {
-    session.newest_acked = tally.newest;
+  const bool newer = tally.newest > session.newest_acked;
+  if (newer) session.newest_acked = tally.newest;
+  if (newer && tally.newest_sent >= core_.context.steady_since()) {
     // Who says that it came before the packet left has a clock that was set.
     const Nanos heard = core_.context.arrival() < tally.newest_sent ? core_.context.now() : core_.context.arrival();
     const Nanos rtt{std::max<std::int64_t>(heard.value - tally.newest_sent.value, 1)};
@@ -47,7 +48,7 @@ void Recovery::after_acknowledgement(Session& session, const Tally& tally, const
     session.rtt.sample(Nanos{rtt.value - std::min(delay.value, session.max_ack_delay.value)});
     const CcSample sample{core_.context.now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
-  } else if (tally.packets != 0) {
+  } else if (tally.packets != 0 && session.rtt.known()) {
     const CcSample sample{
         core_.context.now(),    session.latest_rtt, Nanos{session.latest_delay}, tally.bytes, tally.packets, marked,
         session.in_flight_bytes};

@@ -79,6 +79,8 @@ void Recovery::change_path(Session& session, bool other_address) {
 void Recovery::begin_elsewhere(Session& session) {
   session.losses = 0;  // what was found lost there is not undone here
   session.send_at = Nanos{};
+  core_.timers.cancel_pacing(session);
+  core_.ready.add(session);
   begin_congestion_control(session, core_.context.config.cc);
   begin_slowly(session);
 }

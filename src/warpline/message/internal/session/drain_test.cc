@@ -248,6 +248,31 @@ TEST(Drain, that_a_client_tells_of_stops_nobody_else) {
   EXPECT_TRUE(two.until(two.server, EventKind::request) && two.until(other, EventKind::request));
 }
 
+/// endpoint.h: an endpoint that drains takes nothing new. A session that it has only begun to open is no exception.
+TEST(Drain, takes_nothing_on_sessions_that_are_still_being_opened) {
+  for (const bool ordered : {false, true}) {
+    Loopback net(3);
+    Loopback::Host& client = net.add(small());
+    Loopback::Host& server = net.add(small());
+    const Opened opened = client.endpoint.connect(server.address, {.ordered = ordered}, net.now);
+    ASSERT_EQ(opened.status, CallStatus::ok);
+    net.settle();
+    client.endpoint.drain(after(net, 500 * kMs), net.now);
+    net.tap = [](const Loopback::Host&, std::vector<std::uint8_t>& bytes) { return says_go_away(bytes); };
+    const auto accepted = [&] { return Two::count(server, EventKind::accepted) != 0; };
+    ASSERT_TRUE(net.run(accepted));
+    const SessionId there = Two::first(server, EventKind::accepted).session;
+    ASSERT_EQ(server.endpoint.request(there, {}, {}, {}, net.now).status, CallStatus::ok);
+    ASSERT_TRUE(net.run([&] { return Two::count(server, EventKind::response) != 0; }));
+    EXPECT_EQ(Two::first(server, EventKind::response).status, MessageStatus::refused);
+    EXPECT_EQ(Two::first(server, EventKind::response).code, kGoingAway);
+    EXPECT_EQ(Two::count(client, EventKind::request), 0);
+    net.tap = nullptr;
+    net.run_for(Nanos{100 * kMs});
+    EXPECT_TRUE(server.endpoint.facts(there).going_away);
+  }
+}
+
 struct Network {
   const char* name;
   Impairment impairment;

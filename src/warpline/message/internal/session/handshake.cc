@@ -356,6 +356,7 @@ void Handshake::receive_accept(const Datagram& datagram) {
   core_.context.counters.sessions_opened.add(1);
   core_.events.add_opened(*session);
   session->ping = !any(session->own, session->high_own);  // the peer waits to see the cookie
+  if (core_.context.draining) life_.tell_going(*session);
   static_cast<void>(core_.paths.seek(*session));
   core_.ready.add(*session);
 }
@@ -414,17 +415,24 @@ void Handshake::take_unreachable(const Unreachable& said) {
   const auto length = static_cast<std::uint32_t>(said.payload.size());
   const bool read = packet::parse_repeated(said.payload.data(), length, header) == packet::MessageParse::ok;
   Session* const session = read ? core_.sessions.find(said.to, header.session) : nullptr;
-  const bool news = session != nullptr && session->cookie == header.cookie && session->doubt == LossReason::none &&
+  const bool news = session != nullptr && session->cookie == header.cookie && may_doubt(*session) &&
                     header.packet_number >= session->newest_acked && header.packet_number < session->sent.next();
   if (!news) return core_.context.counters.unreachable_ignored.add(1);
   core_.context.counters.peers_doubted.add(1);
   doubt(*session, LossReason::unreachable);
 }
 
+/// Pings use the session's window, and an answer may be followed by the next lie. Without a limit, pings would leave no
+/// room for messages where somebody says of each packet that the peer is gone. A kernel says so once a second.
+bool Handshake::may_doubt(const Session& session) const {
+  const std::int64_t since = core_.context.attended().value - session.doubted_at.value;
+  return session.doubt == LossReason::none && since >= core_.timers.doubt_patience();
+}
+
 /// Asks the peer whether it has the session, and waits less long for its answer (Timers::silent_at): for some probes
 /// from now on, whatever was sent in vain before.
 void Handshake::doubt(Session& session, LossReason why) {
-  if (session.doubt != LossReason::none) return;
+  if (!may_doubt(session)) return;
   session.doubt = why;
   session.doubted_at = core_.context.attended();
   session.unanswered = 0;

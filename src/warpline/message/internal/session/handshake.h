@@ -43,6 +43,7 @@ class Handshake {
 
  private:
   void begin_hello(Session& session);
+  [[nodiscard]] bool may_doubt(const Session& session) const;
   void doubt(Session& session, LossReason why);
   [[nodiscard]] Session* take_place(const PeerAddress& peer);
   void receive_hello(const Datagram& datagram);

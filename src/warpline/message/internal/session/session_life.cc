@@ -58,6 +58,7 @@ void SessionLife::begin(Session& session) {
   session.next_order = session.first_order = session.expected_order = 0;
   session.orders_done = session.orders_void = 0;
   session.reason = session.doubt = LossReason::none;
+  session.doubted_at = Nanos{};  // longer ago than any wait: the inner clock starts at a second
   session.outgoing.fill({});
   session.incoming.fill({});
 }
@@ -161,9 +162,10 @@ void SessionLife::lose(Session& session, LossReason reason) {
   session.phase = SessionPhase::lost;
   session.reason = reason;
   session.cookie = 0;
+  session.unacknowledged = 0;
   recovery_.forget(session);
-  core_.timers.cancel(session);
   transfers_.end_all(session);
+  core_.timers.cancel(session);
   core_.groups.leave(session);
   if (!told) {
     core_.sessions.give(session);

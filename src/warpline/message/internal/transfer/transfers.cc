@@ -99,6 +99,7 @@ void Transfers::finish(std::uint32_t index, MessageStatus status) {
   Message& message = core_.messages[index];
   if (message.state != MessageState::withdrawing) message.state = MessageState::ended;
   message.status = status;
+  leave_queue(message);
   core_.grants.settle(message);
   if (message.in_endpoint) [[unlikely]]
     lend(message);
@@ -122,6 +123,7 @@ void Transfers::end_response(std::uint32_t index, MessageStatus status) {
     finish(index, status);
   } else {
     core_.messages[index].state = MessageState::ended;
+    leave_queue(core_.messages[index]);
     free_if_over(index);
   }
 }

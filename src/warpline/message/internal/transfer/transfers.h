@@ -158,6 +158,12 @@ class Transfers {
   void turn_away(std::uint32_t index);
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
+  /// A message that has ended leaves its session's queue in the session's next turn, which may be far away: it may have
+  /// waited there for the peer.
+  void leave_queue(const Message& message) {
+    if (message.queued_to_send) [[unlikely]]
+      core_.ready.add(core_.sessions[message.session]);
+  }
   void lend(Message& message);
   void take_slot(Session& session, std::uint32_t index);
   void free_slot(Session& session, Message& message);
