@@ -72,6 +72,7 @@ std::optional<NeighbourNews> arp_news(FrameRef frame, const packet::ParsedFrame&
     return std::nullopt;
   if (arp.operation != packet::kArpRequest && arp.operation != packet::kArpReply) return std::nullopt;
   if (!is_station(arp.sender_mac) || !may_be_neighbour(port, arp.sender_ip)) return std::nullopt;
+  // A packet to another host changes a known neighbour, which is then stale, and adds none (RFC 826, merge flag).
   const bool to_us = is_own(port, arp.target_ip);
   const bool reply = arp.operation == packet::kArpReply && to_us && arp.target_mac == port.mac;
   const bool on_link = on_link_of(port, arp.sender_ip);
@@ -97,13 +98,13 @@ std::optional<NeighbourNews> discovery_news(FrameRef frame, const packet::Parsed
   const bool to_group = ip.destination()[0] == 0xff;
   const bool solicited = !solicits && (message.flags & packet::kAdvertisementSolicited) != 0;
   if (solicited && to_group) return std::nullopt;
-  // An answer to one station need not repeat its MAC address (RFC 4861, 4.4).
+  // A message to another host is routed, or dropped: it is not for this node (RFC 8200, 3).
+  if (!to_group && !is_own(port, packet::load_address<Ipv6Address>(ip.destination()))) return std::nullopt;
+  // A solicited advertisement need not repeat the MAC address that the solicitation was sent to (RFC 4861, 4.4).
   if (!message.has_link_layer && !solicited) return std::nullopt;
-  const MacAddress mac = message.has_link_layer
-                             ? message.link_layer
-                             : packet::load_address<MacAddress>(packet::EthernetView(frame.data()).source());
+  const std::optional<MacAddress> mac = message.has_link_layer ? std::optional(message.link_layer) : std::nullopt;
   const IpAddress about = solicits ? packet::load_address<Ipv6Address>(ip.source()) : message.target;
-  if (!is_station(mac) || !may_be_neighbour(port, about)) return std::nullopt;
+  if ((mac && !is_station(*mac)) || !may_be_neighbour(port, about)) return std::nullopt;
   if (packet::verify_checksums(frame, parsed) != Verdict::forward) return std::nullopt;
   const bool on_link = on_link_of(port, about);
   return NeighbourNews{about,

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/checksum.h"
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/responder.h"
 
@@ -65,6 +68,77 @@ TEST(NeighbourFrames, WhoAsksForUsIntroducesItself) {
   const auto about_another = news_of(request(peer, *parse_ip("10.0.0.77")));
   ASSERT_TRUE(about_another);
   EXPECT_FALSE(about_another->evidence.introduces);
+}
+
+/// RFC 826, packet reception: the merge flag. Linux does the same where arp_accept is 0.
+TEST(NeighbourFrames, AnArpReplyToAnotherHostChangesAnEntryAndAddsNone) {
+  const RouterPort another{.mac = {{2, 0, 0, 0, 0, 7}}, .addresses = {*parse_interface_address("10.0.0.77/24")}};
+  const auto news = news_of(answered(request(another, kPeerV4), kPeerV4));
+  ASSERT_TRUE(news);
+  NeighbourTable table(64);
+  const NeighbourKey key = NeighbourKey::of(0, kPeerV4);
+  EXPECT_FALSE(table.learn(key, news->evidence, Nanos{0}));
+  EXPECT_EQ(table.find(key), NeighbourTable::kNobody);
+  const std::uint32_t slot = table.find_or_add(key, Nanos{0});
+  (void)table.learn(key, {.mac = another.mac, .answers = true}, Nanos{0});
+  ASSERT_EQ(table.word(slot).state(), NeighbourState::reachable);
+  (void)table.learn(key, news->evidence, Nanos{1});
+  EXPECT_EQ(table.word(slot).state(), NeighbourState::stale) << "it is asked before it is believed";
+  EXPECT_EQ(0, std::memcmp(kPeerMac.bytes.data(), std::array{table.word(slot).mac()}.data(), sizeof kPeerMac.bytes));
+}
+
+/// An advertisement of kPeerV6 from kPeerMac.
+packet::FrameBytes advertisement(const Ipv6Address& to, std::uint32_t flags, bool link_layer) {
+  const auto length = static_cast<std::uint16_t>(packet::NeighbourView::kHeaderLength +
+                                                 (link_layer ? packet::NeighbourView::kOptionLength : 0));
+  packet::FrameBytes frame(packet::EthernetView::kHeaderLength + packet::Ipv6View::kHeaderLength + length);
+  std::uint8_t* const ip = frame.data() + packet::EthernetView::kHeaderLength;
+  std::uint8_t* const message = ip + packet::Ipv6View::kHeaderLength;
+  packet::emit(packet::EthernetHeader{kPort.mac, kPeerMac, packet::kEtherTypeIpv6}, frame.data());
+  packet::emit(packet::Ipv6Header{.payload_length = length,
+                                  .next_header = packet::kProtocolIcmpv6,
+                                  .hop_limit = 255,
+                                  .source = std::get<Ipv6Address>(kPeerV6),
+                                  .destination = to},
+               ip);
+  packet::emit(packet::NeighbourMessage{.type = packet::kNeighbourAdvertisement,
+                                        .flags = flags,
+                                        .target = std::get<Ipv6Address>(kPeerV6),
+                                        .has_link_layer = link_layer,
+                                        .link_layer = kPeerMac},
+               message);
+  packet::ChecksumSum sum = packet::pseudo_header_v6(ip + packet::Ipv6View::kSource, packet::kProtocolIcmpv6, length);
+  sum.add(message, length);
+  packet::store_be16(message + packet::IcmpView::kChecksum, sum.checksum());
+  return frame;
+}
+
+/// RFC 4861, 7.2.5: an advertisement adds no entry; without its option it completes none, and confirms the MAC address
+/// that is known, whichever station sent the frame.
+TEST(NeighbourFrames, AdvertisementsChangeEntriesAsTheirFlagsAndOptionSay) {
+  const auto own = std::get<Ipv6Address>(kPort.addresses[1].address);
+  const std::uint32_t flags = packet::kAdvertisementSolicited | packet::kAdvertisementOverride;
+  EXPECT_FALSE(news_of(advertisement(std::get<Ipv6Address>(*parse_ip("fd00::77")), flags, true))) << "another host's";
+  const auto all_nodes =
+      news_of(advertisement(std::get<Ipv6Address>(*parse_ip("ff02::1")), packet::kAdvertisementOverride, true));
+  const auto full = news_of(advertisement(own, flags, true));
+  const auto bare = news_of(advertisement(own, flags, false));
+  ASSERT_TRUE(all_nodes && full && bare);
+  NeighbourTable table(64);
+  const NeighbourKey key = NeighbourKey::of(0, kPeerV6);
+  for (const auto* const news : {&all_nodes, &full, &bare}) (void)table.learn(key, (*news)->evidence, Nanos{0});
+  EXPECT_EQ(table.find(key), NeighbourTable::kNobody);
+  const std::uint32_t slot = table.find_or_add(key, Nanos{0});
+  EXPECT_FALSE(table.learn(key, bare->evidence, Nanos{0}));
+  EXPECT_EQ(table.word(slot).state(), NeighbourState::incomplete);
+  EXPECT_TRUE(table.learn(key, {.mac = MacAddress{{2, 0, 0, 0, 0, 7}}}, Nanos{0}));
+  const std::uint64_t known = table.word(slot).mac();
+  (void)table.learn(key, bare->evidence, Nanos{1});
+  EXPECT_EQ(table.word(slot).state(), NeighbourState::reachable);
+  EXPECT_EQ(table.word(slot).mac(), known);
+  (void)table.learn(key, all_nodes->evidence, Nanos{2});
+  EXPECT_EQ(table.word(slot).state(), NeighbourState::stale);
+  EXPECT_NE(table.word(slot).mac(), known);
 }
 
 /// A route may put a host on the link that no prefix of the port covers: what it says is for who asked for it.

@@ -216,7 +216,9 @@ namespace {
 
 /// RFC 4861, 7.2.5, and Appendix C. Nothing: the message changes nothing.
 std::optional<NeighbourWord> after(const NeighbourWord& word, const NeighbourEvidence& evidence) {
-  const std::uint64_t mac = bits_of(evidence.mac);
+  // Without its option an advertisement says nothing new of the MAC address, and completes no entry.
+  if (!evidence.mac && !word.has_mac()) return std::nullopt;
+  const std::uint64_t mac = evidence.mac ? bits_of(*evidence.mac) : word.mac();
   const auto becomes = [&](std::uint64_t bits, NeighbourState state) {
     return NeighbourWord(bits, state, word.used(), word.generation());
   };

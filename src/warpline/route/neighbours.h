@@ -87,10 +87,10 @@ struct NeighbourQuestion {
 
 /// What a message said about a neighbour.
 struct NeighbourEvidence {
-  MacAddress mac;
-  bool answers = false;     ///< a question of ours: ARP reply, solicited advertisement
-  bool overrides = true;    ///< another MAC address than the one known is believed at once
-  bool introduces = false;  ///< a neighbour not known so far: one that asked for us
+  std::optional<MacAddress> mac;  ///< none: the one that is known, which the message need not repeat
+  bool answers = false;           ///< a question of ours: ARP reply, solicited advertisement
+  bool overrides = true;          ///< another MAC address than the one known is believed at once
+  bool introduces = false;        ///< a neighbour not known so far: one that asked for us
 };
 
 /// The neighbours of all ports, shared by all lcores without locks. Fixed size: buckets of eight, allocated once.

@@ -88,7 +88,8 @@ bool SendQueue::take_over(Nanos now) {
 bool SendQueue::learn(FrameRef frame, Nanos now) {
   const auto news = route::neighbour_news(frame, packet::parse(frame), self_);
   if (!news) return false;
-  if (news->address == next_hop_) shared_->next_hop.heard(news->evidence.mac, news->evidence.overrides, now);
+  if (news->address == next_hop_ && news->evidence.mac)
+    shared_->next_hop.heard(*news->evidence.mac, news->evidence.overrides, now);
   return true;
 }
 
