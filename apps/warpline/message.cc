@@ -126,8 +126,6 @@ class MessageRun : RunFrame {
     pattern_ = service::MessagePattern(bytes);
     for (std::uint16_t i = 0; i < parts_.size(); ++i) parts_[i].transport = &port_->queue(i);
     announce(ports());
-    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
-        port_->port(), port_->port().mac(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0))));
     return {};
   }
 
@@ -239,17 +237,15 @@ class MessageRun : RunFrame {
 
   /// Prints a line an interval until the end is there, or asked for.
   void watch() {
-    double aged = 0;
     service::MessageTotals before;
     std::uint64_t lost_before = 0;
     const IntervalLoop loop{.seconds = [this] { return seconds(); },
                             .done = [this] { return all_done(); },
                             .look =
-                                [&](double now) {
+                                [&](double) {
                                   tend();
-                                  if (!port_ || now - aged < 1) return;
-                                  aged = now;
-                                  port_->age(clock_.now());
+                                  if (!port_) return;
+                                  for (const std::string& line : port_->tend(clock_.now())) spdlog::warn("{}", line);
                                 }};
     interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
       const service::MessageTotals totals = this->totals();

@@ -73,7 +73,9 @@ class PortTransports final : public NicTransports {
   // With a number of DPDK's a thread keeps buffers at hand. It does without if there is none left.
   void enter() override { (void)rte_thread_register(); }
   void leave() override { rte_thread_unregister(); }
-  void tend(Nanos now) override { port_->age(now); }
+  void tend(Nanos now) override {
+    for (const std::string& line : port_->tend(now)) log(LogLevel::warn, line);
+  }
 
   [[nodiscard]] std::optional<Error> trouble() const override {
     if (port_->port().link().up) return std::nullopt;

@@ -47,7 +47,7 @@ def query(version, router="fe80::7"):
 def next_frame(handle, wanted):
     """The first frame for which `wanted` is true; ends by the socket's timeout."""
     while True:
-        frame = handle.recv(2048)
+        frame = handle.recv(1 << 16)
         if wanted(frame):
             return frame
 
@@ -232,6 +232,24 @@ class NeighbourDiscovery(Case):
             self.assertEqual(self.report_of(outcome)["drops"], {"giant": 1})
             received = [next_frame(handle, lambda frame: frame[6:12] == HOST) for _ in range(2)]
         self.assertEqual(received, [sent[0], sent[2]])
+
+    def test_frames_that_af_xdp_would_not_receive_are_refused_at_the_start(self):
+        """Linux, xsk_pool_get_rx_frame_size(): 256 bytes of each buffer are not for the frame."""
+        veth(self.near, "left0", self.far, "right0", mtu=3046)
+        port = ("forward", "--workload", "none", "--port", "net_af_xdp0,iface=right0", "--mtu", 3046)
+        outcome = self.warpline(*port, "--packets", 1, netns=self.far.name)
+        if outcome.code == 3 and "net_af_xdp0" in outcome.stderr:
+            self.skipTest(outcome.stderr.splitlines()[-1])
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("use `--data-room 3320`, or a smaller `--mtu`", outcome.stderr)
+        longest = b"\xff" * 6 + HOST + b"\x88\xb5" + bytes(3046)
+        with self.near.packet_socket("left0", timeout=30) as handle:
+            command = (*port, "--data-room", 3320, "--packets", 1, "--interval", "20ms", "--json")
+            program = self.start(*command, netns=self.far.name)
+            program.wait_for("stderr", LIVE_ROW)
+            handle.send(longest)
+            self.assertEqual(next_frame(handle, lambda frame: frame[6:12] == HOST), longest)
+        self.report_of(program.finish())
 
     def test_a_kernel_that_probes_without_a_nonce_finds_the_address_taken(self):
         veth(self.near, "left0", self.far, "right0")

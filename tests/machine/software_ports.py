@@ -108,7 +108,7 @@ SOFTWARE_PORTS = (
         "net_af_xdp{n},iface=port{n},force_copy=1",
         far_mtu=3200,  # "veth: Peer MTU is too large to set XDP", above a page's worth
         facts={
-            "mtu": 3000,
+            "mtu": 2798,
             "not_offered": {
                 "too_large_mtu": TOO_LARGE_FOR_A_PAGE,
                 "held_by_another": TAKES_FROM_THE_FIRST,

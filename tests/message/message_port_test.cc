@@ -223,6 +223,44 @@ TEST_P(Ports, WhatIsNotForThemIsCountedAndAnsweredNothing) {
   EXPECT_EQ(tokens_, std::vector<std::uint64_t>{77});
 }
 
+/// RFC 5227, 2.3: an ARP request whose sender and target are the address, twice, 2 s apart. RFC 3810, 6.1 and 5.2.14:
+/// a report to ff02::16, repeated.
+TEST_P(Ports, TheirAddressesAreAnnouncedWithoutTheirUser) {
+  const auto look = [](std::uint16_t, std::uint16_t, rte_mbuf** mbufs, std::uint16_t count, std::uint16_t,
+                       void* found) {
+    for (std::uint16_t i = 0; i < count; ++i) {
+      const auto* const frame = rte_pktmbuf_mtod(mbufs[i], const std::uint8_t*);
+      const std::size_t tag = frame[12] == 0x81 && frame[13] == 0 ? 4 : 0;
+      const bool arp = frame[12 + tag] == 8 && frame[13 + tag] == 6;
+      constexpr std::uint8_t kReporters[] = {0x33, 0x33, 0, 0, 0, 0x16};
+      const bool announces = arp ? std::memcmp(frame + tag + 28, frame + tag + 38, 4) == 0
+                                 : std::memcmp(frame, kReporters, sizeof kReporters) == 0;
+      *static_cast<unsigned*>(found) += announces ? 1 : 0;
+    }
+    return count;
+  };
+  unsigned found = 0;
+  const std::uint16_t id = ports_[0]->port().id();
+  std::vector<const rte_eth_rxtx_callback*> looks;
+  for (std::uint16_t w = 0; w < GetParam().workers; ++w) looks.push_back(rte_eth_add_rx_callback(id, w, look, &found));
+  const auto arrived_at = [&](std::int64_t seconds) {
+    EXPECT_TRUE(ports_[1]->tend({seconds * 1'000'000'000}).empty()) << "nobody else has the address";
+    for (int i = 0; i < 50; ++i) poll_all();
+    return found;
+  };
+  for (int i = 0; i < 50; ++i) poll_all();
+  const unsigned first = found;
+  // By open(); rings have no MAC address to announce.
+  EXPECT_EQ(first != 0, GetParam().wire == Wire::vnic);
+  EXPECT_EQ(arrived_at(5), first);
+  EXPECT_EQ(arrived_at(7), 2 * first);
+  EXPECT_EQ(arrived_at(60), 2 * first);
+  for (std::uint16_t w = 0; w < GetParam().workers; ++w) {
+    EXPECT_EQ(rte_eth_remove_rx_callback(id, w, looks[w]), 0);
+    rte_free(const_cast<rte_eth_rxtx_callback*>(looks[w]));
+  }
+}
+
 /// Drivers may look at the first packet before the count: net_memif of DPDK 24.11 does.
 TEST_P(Ports, NoDriverIsAskedToSendNothing) {
   const auto look = [](std::uint16_t, std::uint16_t, rte_mbuf**, std::uint16_t count, void* smallest) {

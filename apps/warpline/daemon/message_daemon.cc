@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/daemon/message_daemon.h"
 
+#include <spdlog/spdlog.h>
+
 #include <optional>
 #include <string>
 #include <thread>
@@ -85,8 +87,6 @@ class MessageDaemonRun : RunFrame {
     WARPLINE_TRY(port_, transport::MessagePort::open(port, setup));
     transport_ = &port_->queue(0);
     announce(ports());
-    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
-        port_->port(), port_->port().mac(), port_->addresses(), *port_->pool(), setup.vlan.value_or(0))));
     return {};
   }
 
@@ -126,17 +126,15 @@ class MessageDaemonRun : RunFrame {
   }
 
   void watch() {
-    double aged = 0;
     service::MessageTotals before;
     std::uint64_t lost_before = 0;
     const IntervalLoop loop{.seconds = [this] { return seconds(); },
                             .done = [this] { return daemon_->done(); },
                             .look =
-                                [&](double now) {
+                                [&](double) {
                                   tend();
-                                  if (!port_ || now - aged < 1) return;
-                                  aged = now;
-                                  port_->age(clock_.now());
+                                  if (!port_) return;
+                                  for (const std::string& line : port_->tend(clock_.now())) spdlog::warn("{}", line);
                                 }};
     interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
       const service::MessageTotals totals = daemon_totals(*daemon_);

@@ -55,6 +55,18 @@ Result<void> check_buffers(const std::string& port, const rte_eth_dev_info& info
     return usage_error(what, fmt::format("the device takes none of less than {}", info.min_rx_bufsize),
                        fmt::format("use `--data-room {}`, or leave it out", info.min_rx_bufsize));
   }
+  if (info.driver_name == std::string_view("net_af_xdp")) {
+    // Linux, xsk_pool_get_rx_frame_size(): XDP keeps XDP_PACKET_HEADROOM of each buffer, and drops what does not fit
+    // into the rest. The interface receives one VLAN tag beyond its MTU.
+    constexpr std::uint32_t kXdpHeadroom = 256;
+    constexpr std::uint32_t kNotReceived = RTE_ETHER_CRC_LEN + sizeof(rte_vlan_hdr);
+    const std::uint32_t needed = frame - kNotReceived + kXdpHeadroom;
+    if (room < needed) {
+      return usage_error(
+          what, fmt::format("XDP keeps {} of them and drops longer frames than fit into the rest", kXdpHeadroom),
+          fmt::format("use `--data-room {}`, or a smaller `--mtu`", needed));
+    }
+  }
   const std::uint32_t most = info.tx_desc_lim.nb_mtu_seg_max;
   const std::uint32_t pieces = (pools.split != 0 ? 1 : 0) + (room == 0 ? 0 : (frame + room - 1) / room);
   if (!sends || most == 0 || pieces <= most) return {};

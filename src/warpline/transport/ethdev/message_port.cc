@@ -120,7 +120,22 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const port::PortSettings&
   WARPLINE_CHECK(made->port_->attach(made->pool_->get()));
   WARPLINE_CHECK(made->port_->start());
   WARPLINE_CHECK(made->make_queues(config));
+  made->announcer_ = std::make_unique<port::Announcer>(*made->port_, made->port_->mac(), made->addresses(),
+                                                       *made->pool_->get(), config.vlan.value_or(0));
+  made->announcer_->begin(Nanos{0});
+  made->queue(0).set_announcer(made->announcer_.get());
   return made;
+}
+
+std::vector<std::string> MessagePort::tend(Nanos now) {
+  constexpr std::int64_t kAgeEvery = 1'000'000'000;
+  if (now >= age_at_) {
+    age_at_ = {now.value + kAgeEvery};
+    link_->neighbours.age(now);
+  }
+  // The announcer's time begins with the first call: open() knows no clock.
+  if (!tended_first_) tended_first_ = now;
+  return announcer_->tend({now.value - tended_first_->value});
 }
 
 Result<void> MessagePort::make_pools(const port::PortSettings& port, const MessagePortConfig& config) {

@@ -13,6 +13,7 @@
 #include "warpline/memory/gpu_memory.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/memory/pool_settings.h"
+#include "warpline/port/announce/announce.h"
 #include "warpline/port/port.h"
 #include "warpline/transport/ethdev/message_link.h"
 #include "warpline/transport/ethdev/message_queue.h"
@@ -55,8 +56,10 @@ class MessagePort {
   /// hardware or net_vnic, says of each when it has left (PortSettings::tx_rs_thresh 1, as unless told otherwise, of
   /// drivers that can be asked). Lives as long as the port. Before the workers run.
   [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
-  /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
-  void age(Nanos now) { link_->neighbours.age(now); }
+  /// At least once per second, by one thread while the workers run, with the time of any clock: forgets and asks again
+  /// about neighbours, and has worker 0 announce and defend the port's addresses, which open() has announced first.
+  /// Returns a line for each address that another station has been found to claim.
+  [[nodiscard]] std::vector<std::string> tend(Nanos now);
   [[nodiscard]] const port::Port& port() const { return *port_; }  ///< of DPDK, with its counters and settings
   /// Its own, which ARP, ND and echo are answered for.
   [[nodiscard]] const std::vector<InterfaceAddress>& addresses() const { return link_->self.addresses; }
@@ -79,6 +82,9 @@ class MessagePort {
   std::vector<void*> allocated_;
   std::vector<std::unique_ptr<MessageQueue>> queues_;
   std::optional<port::Port> port_;
+  std::unique_ptr<port::Announcer> announcer_;
+  std::optional<Nanos> tended_first_;
+  Nanos age_at_{0};
   bool driver_keeps_ = false;  ///< buffers, for good
 };
 
