@@ -371,7 +371,7 @@ def messages(rig):
     finally:
         server.signal("INT")
         gone = server.finish()
-    expect(ended.code == 0, "the client failed", ended)
+    expect(ended.code == 0, f"the client failed; its server:\n{gone}", ended)
     expect(gone.code == 130, "the server failed", gone)
 
 
