@@ -310,7 +310,7 @@ TEST(Link, HasRoomForAsManyNeighboursAsSessions) {
   transport::MessageLink link({{2, 0, 0, 0, 0, 1}}, 1500, {{Ipv4Address{{10, 0, 0, 1}}, 8}}, {}, {}, kMany);
   const auto peer = [](std::uint32_t number) {
     return message::peer_address(
-        Ipv4Address{{10, 1, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}}, kServerPort);
+        Ipv4Address{{10, 1, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}}, 7000);
   };
   const Nanos now{1'000'000'000};
   std::uint32_t resolved = 0;

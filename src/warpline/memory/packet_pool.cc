@@ -66,8 +66,8 @@ const rte_memzone* populate(rte_mempool* pool) {
     return nullptr;
   }
   const rte_memzone* const zone = rte_memzone_reserve_aligned(
-      fmt::format("buf_{}", pool->name).c_str(), round_up(static_cast<std::uint64_t>(size), kHostPage),
-      pool->socket_id, 0, static_cast<unsigned>(std::max(alignment, kHostPage)));
+      fmt::format("buf_{}", pool->name).c_str(), round_up(static_cast<std::uint64_t>(size), kHostPage), pool->socket_id,
+      0, static_cast<unsigned>(std::max(alignment, kHostPage)));
   if (zone == nullptr) return nullptr;
   const auto give_back = [](rte_mempool_memhdr*, void* owner) {
     rte_memzone_free(static_cast<const rte_memzone*>(owner));
