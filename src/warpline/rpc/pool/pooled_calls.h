@@ -40,7 +40,7 @@ class PooledCalls final : public LoopPart {
   /// The ends of calls that are with the endpoint are events of it.
   void leave(message::Endpoint& endpoint, Nanos now) override;
   /// Ends those whose events did not come.
-  void end_rest(Nanos now);
+  void end_rest(Nanos now) override;
 
   void observe(CallObserver* observer) { observer_ = observer; }  ///< as of OutstandingCalls
   [[nodiscard]] const PoolServers& servers() const { return servers_; }
