@@ -52,7 +52,7 @@ def run(command, limit_s, cwd=None):
         end(process)
         raise
     return {
-        "command": " ".join(map(str, command)),
+        "command": " ".join([os.path.basename(command[0]), *map(str, command[1:])]),  # not where it lay
         "code": process.returncode,
         "seconds": round(time.monotonic() - begun, 3),
         "timed_out": timed_out,
