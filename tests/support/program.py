@@ -133,14 +133,14 @@ class Program:
     def text(self, name):
         return "".join(line for _, line in self.output[name])
 
-    def wait_for(self, name, pattern, timeout=TIMEOUT):
-        """Waits until a line of stream `name` matches, and returns the match."""
+    def wait_for(self, name, pattern, timeout=TIMEOUT, where=lambda match: True):
+        """Waits until a line of stream `name` matches, and returns the match. `where`: what else must hold of it."""
         matcher = re.compile(pattern)
         found = None
 
         def look():
             nonlocal found
-            found = next((m for _, line in self.output[name] if (m := matcher.search(line))), None)
+            found = next((m for _, line in self.output[name] if (m := matcher.search(line)) and where(m)), None)
             return found or not any(reader.is_alive() for reader in self.readers)
 
         with self.news:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/gpu_messages.h"
 
+#include <algorithm>
+#include <bit>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -43,6 +45,9 @@ Result<void> GpuMessages::set_up(const Settings& settings, const SocketAddress& 
   if (settings.request_methods.empty()) return {};
   WARPLINE_TRY(requests_, GpuRequests::create(endpoint.receive_bytes, settings.request_methods));
   endpoint.buffers = requests_->source(*stage_);
+  // What no buffer of this memory holds is refused, as an endpoint does with its own.
+  endpoint.max_message_bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(endpoint.max_message_bytes, std::bit_floor(endpoint.receive_bytes)));
   endpoint.receive_bytes = kOwnBytes;
   return {};
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "warpline/port/port_settings.h"
+
 namespace warpline::datapath {
 namespace {
 
@@ -12,12 +14,6 @@ namespace {
 std::uint16_t partner(std::uint16_t port, std::size_t ports) {
   const auto other = static_cast<std::uint16_t>(port ^ 1U);
   return other < ports ? other : port;
-}
-
-/// Whether the driver has as many transmit queues as receive queues, all of which receive: a queue for answers alone
-/// would take frames that nobody reads (net_af_packet, qpairs), or is refused (net_tap).
-bool has_queue_pairs(const std::string& spec) {
-  return spec.starts_with("net_af_packet") || spec.starts_with("net_tap");
 }
 
 class LayoutBuilder {
@@ -85,7 +81,7 @@ class LayoutBuilder {
   [[nodiscard]] bool replies_share_queues() const {
     return std::ranges::any_of(layout_.paths, [this](const PathRoute& path) {
       return path.rx_port != path.tx_port && path.rx_port < settings_.ports.size() &&
-             !settings_.ports[path.rx_port].addresses.empty() && has_queue_pairs(settings_.ports[path.rx_port].spec);
+             !settings_.ports[path.rx_port].addresses.empty() && port::has_queue_pairs(settings_.ports[path.rx_port].spec);
     });
   }
 

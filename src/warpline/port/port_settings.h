@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "warpline/base/address.h"
@@ -40,5 +41,9 @@ struct PortSettings {
   }
   return settings;
 }
+
+/// Whether the driver that `spec` names has as many transmit queues as receive queues, all of which receive: a queue
+/// that only transmits would receive frames that nothing reads (net_af_packet, qpairs), or is refused (net_tap).
+[[nodiscard]] bool has_queue_pairs(std::string_view spec);
 
 }  // namespace warpline::port
