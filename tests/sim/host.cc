@@ -27,7 +27,7 @@ constexpr std::uint64_t kDrained = 4;
 constexpr std::uint16_t kUdpPort = 31850;
 constexpr std::size_t kBurst = 16;
 constexpr std::int64_t kWorkAgain = 20'000;  // nanoseconds to the next loop if the application has more to do
-constexpr std::int64_t kSoon = 1'000;        // nanoseconds to the next loop if the endpoint has not done what it wanted
+constexpr std::int64_t kNextLoop = 1'000;    // nanoseconds to the next loop if the endpoint has not done what it wanted
 
 /// Not of the handshake, which nothing but the checksum protects.
 bool of_session(const Packet& packet) {
@@ -114,7 +114,7 @@ void Host::drain(std::int64_t patience) {
 
 void Host::end_drained() {
   if (!endpoint_->drained() || !application_.may_end()) return;
-  restart_at(now() + kSoon);
+  restart_at(now() + kNextLoop);
 }
 
 void Host::wake_at(std::int64_t time, std::uint64_t what) {
@@ -341,7 +341,7 @@ void Host::schedule_next() {
   if (at > loop_began_ || !ring_.empty()) return schedule_loop(at);
   if (blocked_) return;  // the port wakes us
   ++counters_.idle_deadlines;
-  schedule_loop(now() + kSoon);
+  schedule_loop(now() + kNextLoop);
 }
 
 }  // namespace warpline::sim

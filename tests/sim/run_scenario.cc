@@ -12,8 +12,8 @@
 namespace warpline::sim {
 namespace {
 
-constexpr std::int64_t kStep = 1'000'000;    // between looks at who is done
-constexpr std::int64_t kDrain = 20'000'000;  // for what is still on its way when all is done
+constexpr std::int64_t kLookStep = 1'000'000;  // between looks at who is done
+constexpr std::int64_t kDrain = 20'000'000;    // for what is still on its way when all is done
 
 /// A scenario as it runs: owner of everything in it.
 class Run final : public Actor {
@@ -84,7 +84,7 @@ void Run::act(std::uint64_t index) {
 
 bool Run::step_until_all(bool (*ready)(const Host&, const RpcApplication&), std::int64_t end) {
   while (events_.now() < end) {
-    events_.run_until(events_.now() + kStep);
+    events_.run_until(events_.now() + kLookStep);
     bool all = true;
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       all = all && hosts_[i]->up() && ready(*hosts_[i], *applications_[i]);

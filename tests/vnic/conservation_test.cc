@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kFramesOfCell = 192;
 constexpr std::uint16_t kRoom = 2048;
-constexpr std::size_t kSizes[] = {60, 333, 1514, 9014};
+constexpr std::size_t kFrameSizes[] = {60, 333, 1514, 9014};
 constexpr unsigned kStrengths = 2;
 constexpr unsigned kPolls = 2;  ///< of each side after each burst; too few to make a sender idle
 constexpr std::uint32_t kConservationPatience = 50'000'000;
@@ -67,7 +67,7 @@ std::vector<Cell> cells_of(const Fault& first) {
   std::vector<Cell> cells;
   for (const Fault* second = &first; second != std::end(kFaults); ++second) {
     for (unsigned strength = 0; strength < kStrengths; ++strength) {
-      for (const std::size_t size : kSizes) cells.push_back({&first, second, strength, size});
+      for (const std::size_t size : kFrameSizes) cells.push_back({&first, second, strength, size});
     }
   }
   return cells;

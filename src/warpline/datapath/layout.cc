@@ -81,7 +81,8 @@ class LayoutBuilder {
   [[nodiscard]] bool replies_share_queues() const {
     return std::ranges::any_of(layout_.paths, [this](const PathRoute& path) {
       return path.rx_port != path.tx_port && path.rx_port < settings_.ports.size() &&
-             !settings_.ports[path.rx_port].addresses.empty() && port::has_queue_pairs(settings_.ports[path.rx_port].spec);
+             !settings_.ports[path.rx_port].addresses.empty() &&
+             port::has_queue_pairs(settings_.ports[path.rx_port].spec);
     });
   }
 

@@ -12,6 +12,8 @@
 
 namespace warpline::message {
 
+inline constexpr std::int64_t kSecond = 1'000'000'000;  ///< nanoseconds
+
 /// Little of everything.
 inline EndpointConfig small() {
   EndpointConfig config;

@@ -69,9 +69,7 @@ std::uint16_t power_above(std::uint16_t ring) {
 
 }  // namespace
 
-bool has_queue_pairs(std::string_view spec) {
-  return spec.starts_with("net_af_packet") || spec.starts_with("net_tap");
-}
+bool has_queue_pairs(std::string_view spec) { return spec.starts_with("net_af_packet") || spec.starts_with("net_tap"); }
 
 Result<void> Port::spread(const rte_eth_dev_info& info, rte_eth_conf& device) {
   WARPLINE_TRY(const std::uint64_t wanted, rss_bits(settings_.rss_fields));

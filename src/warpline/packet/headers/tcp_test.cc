@@ -9,7 +9,7 @@
 namespace warpline::packet {
 namespace {
 
-Verdict check(const FrameBytes& segment) {
+Verdict check_segment(const FrameBytes& segment) {
   return TcpView::check(segment.data(), static_cast<std::uint32_t>(segment.size()));
 }
 
@@ -26,7 +26,7 @@ TEST(Tcp, WellFormedOptions) {
       {30, 2, 30, 2},
       FrameBytes(40, kTcpOptionNop),
   };
-  for (const FrameBytes& options : all) EXPECT_EQ(check(tcp_segment({}, options)), Verdict::forward);
+  for (const FrameBytes& options : all) EXPECT_EQ(check_segment(tcp_segment({}, options)), Verdict::forward);
 }
 
 TEST(Tcp, Text) {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::LanePeerFrames;
 
-constexpr Nanos kNoDeadline{std::numeric_limits<std::int64_t>::max()};
+constexpr Nanos kForever{std::numeric_limits<std::int64_t>::max()};
 
 class LaneEnds : public testing::StepLanes {
  protected:
@@ -56,7 +56,7 @@ TEST_P(LaneEnds, LeaveNoTimerBehindBytesAndAResetInOneBurst) {
   receiver_->close(last->connection, now_);
   turn();
   EXPECT_EQ(receiver_->connections(), 0U);
-  EXPECT_EQ(receiver_->next_deadline(), kNoDeadline);
+  EXPECT_EQ(receiver_->next_deadline(), kForever);
 }
 
 TEST_P(LaneEnds, FreeThePlaceOfAConnectionThatTheLaneIsNotToldOf) {

@@ -12,7 +12,7 @@ namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kGrants = 16 << 10;
-constexpr std::uint32_t kLong = 200'000;
+constexpr std::uint32_t kGranted = 200'000;
 
 /// What a session's packet carries; kind 0 if nothing.
 packet::MessageFragment fragment_of(const std::vector<std::uint8_t>& bytes, std::uint32_t& payload) {
@@ -45,13 +45,13 @@ class Incast {
     one = &net.add(config);
     config.grants = 0;
     for (std::uint32_t i = 0; i < others; ++i) many.push_back(&net.add(config));
-    bytes = pattern(kLong, 1);
+    bytes = pattern(kGranted, 1);
     one->handle = [this](const MessageEvent& event) {
       if (event.kind != EventKind::message && event.kind != EventKind::response) return false;
       if (event.status == MessageStatus::ok) {
         ++arrived;
         EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), event.data, event.data + event.length));
-        EXPECT_EQ(event.length, kLong);
+        EXPECT_EQ(event.length, kGranted);
       }
       if (event.kind == EventKind::message) {
         EXPECT_EQ(one->endpoint.release(event.id, net.now), CallStatus::ok);
@@ -64,21 +64,22 @@ class Incast {
   void send_all() {
     for (Loopback::Host* host : many) {
       sessions.push_back(net.connect(*host, *one).first);
-      EXPECT_EQ(host->endpoint.send(sessions.back(), {bytes.data(), kLong, false}, {}, net.now).status, CallStatus::ok);
+      EXPECT_EQ(host->endpoint.send(sessions.back(), {bytes.data(), kGranted, false}, {}, net.now).status,
+                CallStatus::ok);
     }
   }
   void ask_all() {
     for (Loopback::Host* host : many) {
       host->handle = [this, host](const MessageEvent& event) {
         if (event.kind != EventKind::request) return false;
-        return host->endpoint.respond(event.id, {bytes.data(), kLong, false}, {}, net.now) == CallStatus::ok;
+        return host->endpoint.respond(event.id, {bytes.data(), kGranted, false}, {}, net.now) == CallStatus::ok;
       };
       sessions.push_back(net.connect(*one, *host).first);
-      rooms.emplace_back(kLong);
+      rooms.emplace_back(kGranted);
     }
     for (std::size_t i = 0; i < many.size(); ++i) {
       EXPECT_EQ(
-          one->endpoint.request(sessions[i], {bytes.data(), 10, false}, {rooms[i].data(), kLong, false}, {}, net.now)
+          one->endpoint.request(sessions[i], {bytes.data(), 10, false}, {rooms[i].data(), kGranted, false}, {}, net.now)
               .status,
           CallStatus::ok);
     }
@@ -172,7 +173,7 @@ TEST(Grants, of_a_message_that_ends_early_come_back) {
   Incast incast(2);
   incast.send_all();
   Loopback::Host& host = *incast.many[0];
-  const auto other = host.endpoint.send(incast.sessions[0], {incast.bytes.data(), kLong, false}, {}, incast.net.now);
+  const auto other = host.endpoint.send(incast.sessions[0], {incast.bytes.data(), kGranted, false}, {}, incast.net.now);
   EXPECT_EQ(other.status, CallStatus::ok);
   incast.net.run_for(Nanos{100'000});
   EXPECT_EQ(host.endpoint.cancel(other.id, incast.net.now), CallStatus::ok);

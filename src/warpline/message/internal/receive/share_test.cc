@@ -13,7 +13,7 @@
 namespace warpline::message {
 namespace {
 
-constexpr std::uint32_t kLong = 1 << 20;
+constexpr std::uint32_t kMegabyte = 1 << 20;
 /// The fragment of a session's packet; nothing if it has none.
 std::optional<packet::MessageFragment> fragment_of(const std::vector<std::uint8_t>& bytes) {
   packet::MessageHeader header;
@@ -41,12 +41,12 @@ Submitted send(Two& two, std::uint32_t length) {
 TEST(Share, of_memory_is_left_for_others_by_one_who_begins_messages_and_sends_no_more) {
   Loopback net(1);
   EndpointConfig config = small();
-  config.receive_bytes = 4 * kLong;
+  config.receive_bytes = 4 * kMegabyte;
   Loopback::Host& server = net.add(config);
   Loopback::Host& hostile = net.add(small());
   Loopback::Host& honest = net.add(small());
-  const auto bytes = pattern(kLong, 1);
-  const ConstBuffer message{bytes.data(), kLong, false};
+  const auto bytes = pattern(kMegabyte, 1);
+  const ConstBuffer message{bytes.data(), kMegabyte, false};
   const SessionId sessions[] = {net.connect(hostile, server).first, net.connect(hostile, server).first};
   const SessionId session = net.connect(honest, server).first;
   net.tap = [&](const Loopback::Host& from, std::vector<std::uint8_t>& packet) {
@@ -57,7 +57,7 @@ TEST(Share, of_memory_is_left_for_others_by_one_who_begins_messages_and_sends_no
     ASSERT_EQ(hostile.endpoint.send(sessions[i % 2], message, {}, net.now).status, CallStatus::ok);
   }
   net.run_for(Nanos{50 * kMs});
-  EXPECT_GE(server.endpoint.facts().free_receive_bytes, 3 * kLong);
+  EXPECT_GE(server.endpoint.facts().free_receive_bytes, 3 * kMegabyte);
   EXPECT_GE(server.endpoint.counters().dropped(MessageDrop::over_share), 3U);
   EXPECT_EQ(server.endpoint.counters().over_bytes_per_address.get(),
             server.endpoint.counters().dropped(MessageDrop::over_share));
@@ -70,10 +70,10 @@ TEST(Share, of_memory_is_no_more_than_its_quota_and_passes_all_messages_in_turn)
     SCOPED_TRACE(of_prefix ? "prefix" : "address");
     Loopback net(1);
     EndpointConfig config = small();
-    (of_prefix ? config.quotas.bytes_per_prefix : config.quotas.bytes_per_address) = kLong / 2;
+    (of_prefix ? config.quotas.bytes_per_prefix : config.quotas.bytes_per_address) = kMegabyte / 2;
     Loopback::Host& server = net.add(config);
     Loopback::Host& hostile = net.add(small());
-    const auto bytes = pattern(kLong, 1);
+    const auto bytes = pattern(kMegabyte, 1);
     const SessionId session = net.connect(hostile, server).first;
     int arrived = 0;
     server.handle = [&](const MessageEvent& event) {
@@ -86,11 +86,11 @@ TEST(Share, of_memory_is_no_more_than_its_quota_and_passes_all_messages_in_turn)
       const auto fragment = fragment_of(packet);
       return silent && &from == &hostile && fragment && fragment->offset != 0;
     };
-    for (const std::uint32_t length : {kLong, kLong / 4, kLong / 4, kLong}) {
+    for (const std::uint32_t length : {kMegabyte, kMegabyte / 4, kMegabyte / 4, kMegabyte}) {
       ASSERT_EQ(hostile.endpoint.send(session, {bytes.data(), length, false}, {}, net.now).status, CallStatus::ok);
     }
     net.run_for(Nanos{50 * kMs});
-    EXPECT_GE(server.endpoint.facts().free_receive_bytes, 7 * kLong);
+    EXPECT_GE(server.endpoint.facts().free_receive_bytes, 7 * kMegabyte);
     const EndpointCounters& counters = server.endpoint.counters();
     const Counter& over = of_prefix ? counters.over_bytes_per_prefix : counters.over_bytes_per_address;
     EXPECT_GE(over.get(), 3U);
@@ -262,7 +262,7 @@ TEST(Stalled, message_is_given_up_and_its_sender_told) {
     const auto fragment = fragment_of(packet);
     return &from == &two.client && fragment && fragment->offset != 0;
   };
-  ASSERT_EQ(send(two, kLong).status, CallStatus::ok);
+  ASSERT_EQ(send(two, kMegabyte).status, CallStatus::ok);
   two.net.run_for(Nanos{150 * kMs});
   EXPECT_EQ(two.server.endpoint.facts().free_receive_bytes, 7U << 20);
   two.net.run_for(Nanos{100 * kMs});
@@ -272,7 +272,7 @@ TEST(Stalled, message_is_given_up_and_its_sender_told) {
   EXPECT_EQ(two.client.events[0].status, MessageStatus::refused);
   EXPECT_EQ(two.client.events[0].code, static_cast<std::uint16_t>(RefusalCode::stalled));
   two.net.tap = nullptr;
-  ASSERT_EQ(send(two, kLong).status, CallStatus::ok);
+  ASSERT_EQ(send(two, kMegabyte).status, CallStatus::ok);
   EXPECT_TRUE(two.until(two.server, EventKind::message)) << "the session goes on";
 }
 
@@ -297,7 +297,7 @@ TEST(Stalled, is_nobody_whom_this_end_keeps_from_sending) {
   EndpointConfig config = patient_for(Nanos{100 * kMs});
   config.receive_window = 16'384;
   Two two(small(), config);
-  ASSERT_EQ(send(two, kLong).status, CallStatus::ok);
+  ASSERT_EQ(send(two, kMegabyte).status, CallStatus::ok);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(send(two, 1000).status, CallStatus::ok);
   two.net.run_for(Nanos{2'000 * kMs});
   EXPECT_LT(two.server.endpoint.facts().free_receive_bytes, 7U << 20) << "the long one has begun";
@@ -309,7 +309,7 @@ TEST(Stalled, is_nobody_whom_this_end_keeps_from_sending) {
   };
   two.server.handle = take;
   for (const MessageEvent& event : two.server.events) EXPECT_TRUE(take(event));
-  EXPECT_TRUE(two.net.run([&] { return bytes == kLong + 20 * 1000; }));
+  EXPECT_TRUE(two.net.run([&] { return bytes == kMegabyte + 20 * 1000; }));
 }
 
 TEST(Stalled, ordered_session_ends_when_what_is_next_never_begins) {

@@ -14,8 +14,6 @@
 namespace warpline::message {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 bool is_path_probe(const std::vector<std::uint8_t>& bytes) {
   packet::MessageHeader header;
   return packet::MessagePrefix::type(bytes.data()) == packet::MessagePacketType::session &&

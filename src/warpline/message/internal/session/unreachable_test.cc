@@ -13,8 +13,6 @@
 namespace warpline::message {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 /// Two ends, and somebody between them who reads what the client sends, and may say that it did not arrive.
 struct Overheard : Two {
   Overheard() {
