@@ -21,11 +21,13 @@ if(WARPLINE_TESTS)
   if(WARPLINE_SANITIZE)
     set(test_optimisation -O0)
   endif()
+  add_library(warpline_test_options INTERFACE)  # also of small programs that tests start
+  target_compile_options(warpline_test_options INTERFACE
+                         $<$<COMPILE_LANGUAGE:CXX>:${test_optimisation}>
+                         # With little optimisation GCC 14 sees values that are not set where they are.
+                         $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   add_library(warpline_testing STATIC ${PROJECT_SOURCE_DIR}/src/warpline/base/property_testing.cc)
-  target_link_libraries(warpline_testing PUBLIC GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY} PRIVATE warpline_options)
-  target_compile_options(warpline_testing PUBLIC $<$<COMPILE_LANGUAGE:CXX>:${test_optimisation}>
-                                                 # With little optimisation GCC 14 sees values that are not set where they are.
-                                                 $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+  target_link_libraries(warpline_testing PUBLIC GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY} warpline_test_options PRIVATE warpline_options)
 endif()
 
 # A test that this build cannot have: it is listed as skipped, with the reason. Of a sanitizer's build none is.

@@ -112,7 +112,7 @@ Result<int> run_selftest(const config::LoadedConfig& loaded) {
   }
   // What a program wrote before it crashed may be no UTF-8.
   const auto text_of = [&] {
-    return selftest::to_json(kept, {{"build", build}, {"host", host}})
+    return selftest::kept_json(kept, {{"build", build}, {"host", host}})
                .dump(1, ' ', false, selftest::Json::error_handler_t::replace) +
            "\n";
   };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames out of a UDP socket of the loopback interface, for tests.
 //
-//     frame_sink DESCRIPTION FRAMES
+//     frame_sink DESCRIPTION
 //
-// Prints the port that it hears on. After so many frames, or a second of silence behind the first packet, it prints a
-// line per frame, its index, missing packets and payload in hexadecimal digits, and one with the names and counts of
-// all placements.
+// Prints the port that it receives on. After an empty datagram it prints a line per frame, its index, missing packets
+// and payload in hexadecimal digits, and one with the names and counts of all placements.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,11 +26,6 @@ namespace {
 using namespace warpline;
 
 /// From now on the socket gives up after so many seconds of silence.
-bool set_patience(int socket, int seconds) {
-  const timeval patience{seconds, 0};
-  return setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0;
-}
-
 /// A socket with a large buffer, bound to any port of 127.0.0.1. -1 if there is none.
 int open_socket() {
   const int socket = ::socket(AF_INET, SOCK_DGRAM, 0);
@@ -43,7 +37,7 @@ int open_socket() {
   if (setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) != 0) {
     setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
   }
-  if (!set_patience(socket, 60) || bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+  if (bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
       getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     return -1;
   }
@@ -51,15 +45,15 @@ int open_socket() {
   return socket;
 }
 
-void print(flow::FrameQueue& frames, std::size_t bytes, std::size_t& seen) {
-  for (const flow::Frame* frame = frames.next(); frame != nullptr; frame = frames.next(), ++seen) {
+void print(flow::FrameQueue& frames, std::size_t bytes) {
+  for (const flow::Frame* frame = frames.next(); frame != nullptr; frame = frames.next()) {
     const std::vector<std::uint8_t> data(frame->data, frame->data + bytes);
     fmt::print("{} {} {:02x}\n", frame->index, frame->missing, fmt::join(data, ""));
     frames.release(frame->buffer);
   }
 }
 
-int hear(const std::string& text, std::size_t wanted) {
+int receive(const std::string& text) {
   const auto description = flow::parse_frame_description(text);
   if (!description.ok()) {
     std::cerr << description.error().message() << '\n';
@@ -78,15 +72,14 @@ int hear(const std::string& text, std::size_t wanted) {
   }
   flow::FrameQueue frames = assembler->queue();
   std::vector<std::uint8_t> packet(65536);
-  std::size_t seen = 0;
-  for (std::uint64_t time = 0; seen < wanted; ++time) {
+  for (std::uint64_t time = 0;; ++time) {
     const ssize_t length = recv(socket, packet.data(), packet.size(), 0);
-    if (length < 0 || (time == 0 && !set_patience(socket, 1))) break;
+    if (length <= 0) break;
     assembler->place({packet.data(), static_cast<std::size_t>(length)}, time);
-    print(frames, description->frame_bytes(), seen);
+    print(frames, description->frame_bytes());
   }
   assembler->flush();
-  print(frames, description->frame_bytes(), seen);
+  print(frames, description->frame_bytes());
   const flow::AssemblerCounts counts = assembler->counts();
   for (std::size_t i = 0; i < flow::kPlacements; ++i) {
     fmt::print("{}={} ", name(static_cast<flow::Placement>(i)), counts.placements[i]);
@@ -98,9 +91,9 @@ int hear(const std::string& text, std::size_t wanted) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 3) {
-    std::cerr << "frame_sink DESCRIPTION FRAMES\n";
+  if (count != 2) {
+    std::cerr << "frame_sink DESCRIPTION\n";
     return 2;
   }
-  return hear(arguments[1], std::stoul(arguments[2]));
+  return receive(arguments[1]);
 }

@@ -2,6 +2,7 @@
 """Heaps that spead2 sends over UDP, and over a veth pair to `ingest`, become frames, byte for byte. WARPLINE_TEST_WHEELS names the folder that has it."""
 
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -29,13 +30,16 @@ HEAPS = 24
 class Spead2(unittest.TestCase):
     def arrive(self, description, heap, packet, repeat, per_frame=1):
         """Frames of so many heaps are what was sent. The first heap of data is heap 2, behind the descriptors."""
-        frames = (HEAPS + 2) // per_frame + 1
-        with subprocess.Popen([SINK, description, str(frames)], stdout=subprocess.PIPE, text=True) as sink:
+        with subprocess.Popen([SINK, description], stdout=subprocess.PIPE, text=True) as sink:
             port = sink.stdout.readline().strip()
-            sent = subprocess.run(
-                [sys.executable, SENDER, "127.0.0.1", port, str(HEAPS), str(heap), str(packet), str(int(repeat))],
-                env=WITH_WHEELS, capture_output=True, text=True, check=True,
-            ).stdout.split()  # fmt: skip
+            try:
+                sent = subprocess.run(
+                    [sys.executable, SENDER, "127.0.0.1", port, str(HEAPS), str(heap), str(packet), str(int(repeat))],
+                    env=WITH_WHEELS, capture_output=True, text=True, check=True,
+                ).stdout.split()  # fmt: skip
+            finally:
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+                    end.sendto(b"", ("127.0.0.1", int(port)))
             *lines, counts = sink.stdout.read().splitlines()
         self.assertEqual(sink.returncode, 0)
         self.assertEqual(len(sent), HEAPS)

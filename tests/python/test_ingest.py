@@ -323,7 +323,7 @@ class WrongUse(Case):
         self.refused("unknown option '--lopback'.*did you mean --loopback", lopback=True, frame=FRAME)
         self.refused("packets", loopback=True, frame="seq=0:64,payload=8:1024")
         self.refused("engine launch", engine="persistent", **LOOPBACK)
-        self.refused("frames are in host memory", memory="device", **LOOPBACK)
+        self.refused("packets and frames in host memory", memory="device", **LOOPBACK)
         self.refused("cannot combine --frame with --consumer", consumer="sum", **LOOPBACK)
         self.refused("larger --gpu-memory", gpu_memory="4Ki", **LOOPBACK)
         self.refused("leave it away", json=True, **LOOPBACK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stops one thread of a program while its others run."""
+"""Counts the threads of this process, and stops one thread of a program while its others run."""
 
 import contextlib
 import ctypes
@@ -12,6 +12,18 @@ ALL_CHILDREN = 0x40000000  # __WALL
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 LIBC.ptrace.restype = ctypes.c_long
+
+
+def thread_count(expected=None):
+    """The threads of this process. The kernel lists a thread that was joined for a moment longer: yields until there are
+    at most `expected` threads, 10,000 times at most."""
+    count = len(os.listdir("/proc/self/task"))
+    for _ in range(0 if expected is None else 10_000):
+        if count <= expected:
+            break
+        os.sched_yield()
+        count = len(os.listdir("/proc/self/task"))
+    return count
 
 
 def ptrace(request, thread):

@@ -75,7 +75,7 @@ std::size_t Kept::count(Outcome outcome) const {
   return static_cast<std::size_t>(std::ranges::count(results, outcome, &StepResult::outcome));
 }
 
-Json to_json(const Kept& kept, const Json& head) {
+Json kept_json(const Kept& kept, const Json& head) {
   Json json = {{"schema_version", 1}, {"command", "selftest"}};
   json.update(head);
   json["version"] = kept.version;

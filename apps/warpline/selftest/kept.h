@@ -28,7 +28,7 @@ struct Kept {
 };
 
 /// Returns the file's text. `head` has members that stand at its head: build, host, date.
-[[nodiscard]] Json to_json(const Kept& kept, const Json& head);
+[[nodiscard]] Json kept_json(const Kept& kept, const Json& head);
 
 /// Reads such a file. Nothing if it is none of a test of this subject by this version that was ended before its end.
 [[nodiscard]] std::optional<Kept> unfinished(const std::string& text, const Subject& subject,

@@ -130,7 +130,7 @@ class Program {
             .stopped = [this] { return runs > stop_after; },
             .progress = [this](const StepResult&, std::size_t left) { steps_left.push_back(left); },
             .keep = [this](const Kept& kept) -> Result<void> {
-              kept_texts.push_back(to_json(kept, Json::object()).dump());
+              kept_texts.push_back(kept_json(kept, Json::object()).dump());
               return {};
             },
             .seconds = [this] { return static_cast<double>(runs); }};
@@ -258,14 +258,14 @@ TEST(SelftestRun, GoesOnWhereItWasStopped) {
 TEST(SelftestKept, AnotherSubjectVersionOrACompleteOneIsNotGoneOnWith) {
   Kept kept = nothing_yet();
   kept.results.push_back({.name = "link", .stage = Stage::link, .outcome = Outcome::ok});
-  const std::string text = to_json(kept, {{"host", "h"}}).dump();
+  const std::string text = kept_json(kept, {{"host", "h"}}).dump();
   EXPECT_TRUE(unfinished(text, two_ports(), "1").has_value());
   EXPECT_FALSE(unfinished(text, two_ports(), "2").has_value());
   Subject other = two_ports();
   other.quick = false;
   EXPECT_FALSE(unfinished(text, other, "1").has_value());
   kept.best.emplace();
-  EXPECT_FALSE(unfinished(to_json(kept, Json::object()).dump(), two_ports(), "1").has_value());
+  EXPECT_FALSE(unfinished(kept_json(kept, Json::object()).dump(), two_ports(), "1").has_value());
   for (std::size_t length = 0; length < text.size(); ++length) {
     EXPECT_FALSE(unfinished(text.substr(0, length), two_ports(), "1").has_value());
   }

@@ -17,7 +17,7 @@ double payload_of(const traffic::QueueFlow& flow, std::uint32_t header_bytes) {
 }
 double nanos_each(double seconds, const traffic::QueueFlow& flow) { return over(1e9 * seconds, packets_of(flow)); }
 
-Json to_json(const traffic::QueueFlow& flow, std::uint32_t header_bytes) {
+Json flow_json(const traffic::QueueFlow& flow, std::uint32_t header_bytes) {
   return {{"packets", flow.tally.packets},
           {"bytes", flow.tally.bytes},
           {"elapsed_ns", 1e9 * flow.seconds},
@@ -44,7 +44,7 @@ std::string to_text(const traffic::QueueFlow& flow, std::uint32_t header_bytes) 
 Json to_json(const traffic::QueueTotals& queue) {
   Json json = {{"port", queue.port}, {"queue", queue.queue}};
   if (queue.tx.tally.packets != 0) {
-    json["tx"] = to_json(queue.tx, queue.header_bytes);
+    json["tx"] = flow_json(queue.tx, queue.header_bytes);
     json["tx"]["stalled"] = queue.stalls;
     if (queue.left_s) {
       json["left"] = {{"elapsed_ns", 1e9 * *queue.left_s},
@@ -52,7 +52,7 @@ Json to_json(const traffic::QueueTotals& queue) {
                       {"unreported", queue.unreported}};
     }
   }
-  if (queue.rx.tally.packets != 0) json["rx"] = to_json(queue.rx, queue.header_bytes);
+  if (queue.rx.tally.packets != 0) json["rx"] = flow_json(queue.rx, queue.header_bytes);
   return json;
 }
 
