@@ -3,7 +3,6 @@
 // Such as: hello_port net_af_packet0,iface=eth1 10.0.0.2/24 10.0.0.1:24240 Ada
 #include <cstdio>
 
-#include "warpline/machine/topology.h"
 #include "warpline/rpc/message_host.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/transport/ethdev/message_port.h"
@@ -24,10 +23,8 @@ Result<void> ask(char** arguments, char** end) {
   client.endpoint.accept = false;
 
   // DPDK on this thread, with no other lcores: it polls the port's one queue.
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan, runtime::plan_lcores(topology, {}, {}));
   WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start({}, plan, {port.spec}, transport::MessagePort::memory(port, setup)));
+               runtime::Eal::start({}, {}, {port.spec}, transport::MessagePort::memory(port, setup)));
   WARPLINE_TRY(const auto opened, transport::MessagePort::open(port, setup));
   WARPLINE_TRY(rpc::MessageHost host, rpc::MessageHost::over(opened->queue(0), client));
 

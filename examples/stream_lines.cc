@@ -7,7 +7,6 @@
 #include <map>
 #include <random>
 
-#include "warpline/machine/topology.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/stream_port/stream_port.h"
@@ -47,10 +46,8 @@ Result<void> receive(char** arguments) {
   // DPDK on this thread, with no other lcores: it polls the port's one queue.
   const runtime::StopOnSignal on_signal;
   const transport::NanoClock clock;
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan, runtime::plan_lcores(topology, {}, {}));
   WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start({}, plan, {port.spec}, stream_port::StreamPort::memory(port, {})));
+               runtime::Eal::start({}, {}, {port.spec}, stream_port::StreamPort::memory(port, {})));
   WARPLINE_TRY(const auto opened, stream_port::StreamPort::open(port, {}, settings, clock.now()));
   stream_port::StreamQueue& queue = opened->queue();
   std::printf("listening\n");

@@ -34,16 +34,13 @@ Result<int> make_recycle_table(const config::LoadedConfig& loaded) {
   WARPLINE_CHECK(refuse_others(bench));
   WARPLINE_TRY(bench::RecycleBenchPlan plan, bench::plan_recycle_bench(bench.only, bench.ways));
   const runtime::StopOnSignal on_signal;
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan lcores,
-               runtime::plan_lcores(topology, {{"bench", "all queues", runtime::kAnyNode, runtime::kNoWorker}},
-                                    {.lcores = 1, .real_time = is_real_time()}));
   WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start(loaded.config.runtime, lcores, {}, bench::recycle_rig_memory()));
+               runtime::Eal::start(loaded.config.runtime, {{.name = "bench", .queues = "all queues"}}, {},
+                                   bench::recycle_rig_memory()));
   for (const std::string& note : eal.notes()) put_line(stderr, note);
   std::optional<Result<bench::RecycleBenchTable>> table;
   {
-    runtime::Workers workers(lcores);
+    runtime::Workers workers(eal.plan());
     WARPLINE_CHECK(workers.launch(0, [&] {
       table.emplace(bench::run_recycle_bench(std::move(plan), bench::RecycleBenchSize::of(bench),
                                              runtime::StopOnSignal::requested(),

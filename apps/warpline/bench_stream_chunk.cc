@@ -38,14 +38,13 @@ Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded) {
   WARPLINE_TRY(const std::vector<transfers::ChunkRow> rows, transfers::plan_chunks(bench, engines));
   const runtime::StopOnSignal on_signal;
   const std::atomic<bool>& stop = runtime::StopOnSignal::requested();
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   const std::uint32_t pairs = transfers::pipelines_of(bench);
   WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(pairs, engines, bench.send_engine, bench.gpu));
-  WARPLINE_TRY(const runtime::LcorePlan lcores,
-               runtime::plan_lcores(topology, transfers::transfer_workers(pairs),
-                                    {.lcores = 0, .share_cores = true, .real_time = is_real_time()}));
+  runtime::RuntimeSettings runtime = loaded.config.runtime;
+  runtime.share_cores = true;
+  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(runtime, transfers::transfer_workers(pairs), {}, memory));
+  const runtime::LcorePlan& lcores = eal.plan();
   for (const std::string& note : lcores.notes) put_line(stderr, note);
-  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(loaded.config.runtime, lcores, {}, memory));
   for (const std::string& note : eal.notes()) put_line(stderr, note);
   WARPLINE_TRY(transfers::ChunkTable table,
                transfers::run_chunk_table(

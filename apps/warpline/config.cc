@@ -52,7 +52,7 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
     const datapath::DatapathSettings settings = config.datapath();
     return datapath::lay_out_forward(settings, settings.near_nodes(nodes), topology.cpus.size()).requests;
   };
-  return runtime::place_workers(config.runtime, topology, requests());
+  return runtime::place_workers(config.runtime, requests());
 }
 
 nlohmann::json to_json(const runtime::LcorePlan& plan) {

@@ -81,17 +81,13 @@ class IngestCommand : ForwarderFrame {
       return usage_error("cannot use --frame-timeout", "the GPU sums frames, and does nothing while no packets come",
                          "leave it out, or use -m host");
     }
-    config_.pool.memory = ingest::pool_memory(ingest.path, on_gpu());
     if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) {
       forward.ctas = ingest.frame.empty() ? kPersistentCtas : 1;
     }
-    const std::uint16_t ring = config_.ports.empty() ? config_.port_defaults.rx_ring : config_.ports.front().rx_ring;
-    forward.adaptive_burst = ingest.adaptive;
-    forward.frees_at_once = ingest::copies(ingest.path) && !transmits();
-    if (ingest.adaptive) forward.burst = std::min(forward.burst, ring);
-    forward.model = datapath::ModelKind::run_to_completion;
-    forward.workload = WorkloadKind::user;  // the consumer reads all bytes, so they are counted
-    if (!transmits()) forward.recycle = memory::RecycleWay::off;
+    datapath::DatapathSettings settings = config_.datapath();
+    WARPLINE_CHECK(ingest::resolve(ingest, settings));
+    forward = settings.forward;
+    config_.pool = settings.pool;
     return {};
   }
 

@@ -390,7 +390,7 @@ int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu
   plan.control_cpus = {cpu};
   runtime::RuntimeSettings runtime;
   runtime.hugepages = huge;
-  auto eal = value_or_exit(runtime::Eal::start(runtime, plan, {}, Bytes{std::uint64_t{1} << 30}));
+  auto eal = value_or_exit(runtime::Eal::start_planned(runtime, plan, {}, Bytes{std::uint64_t{1} << 30}));
   nlohmann::json result = {{"routes", routes}, {"packets", packets}, {"burst", kBurst}, {"hugepages", eal.hugepages()}};
   {
     Lab lab(routes, packets, seed);

@@ -234,11 +234,9 @@ Result<void> verify(const BenchLcores& lcores, std::vector<Way>& ways, nlohmann:
 
 Result<int> run(std::uint32_t rounds, double seconds) {
   WARPLINE_TRY(const gpu::GpuFacts gpu, gpu::find_gpu(0));
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan,
-               runtime::plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
-                                    {.lcores = 0, .share_cores = true}));
-  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(runtime::RuntimeSettings{}, plan, {}, Bytes{1U << 30}));
+  WARPLINE_TRY(
+      const runtime::Eal eal,
+      runtime::Eal::start({.share_cores = true}, {{.name = "server"}, {.name = "client"}}, {}, Bytes{1U << 30}));
   WARPLINE_CHECK(gpu::use_gpu(gpu.ordinal));
   WARPLINE_TRY(BenchWire vnic_host, make_ports("vnic", 0, memory::MemoryKind::host));
   WARPLINE_TRY(BenchWire vnic_pinned, make_ports("vnic", 1, memory::MemoryKind::pinned));
@@ -246,7 +244,7 @@ Result<int> run(std::uint32_t rounds, double seconds) {
   WARPLINE_TRY(BenchWire ring_pinned, make_ports("ring", 3, memory::MemoryKind::pinned));
   BenchWire vnic[2] = {std::move(vnic_host), std::move(vnic_pinned)};
   BenchWire ring[2] = {std::move(ring_host), std::move(ring_pinned)};
-  const BenchLcores lcores{plan, 0.1, seconds};
+  const BenchLcores lcores{eal.plan(), 0.1, seconds};
 
   std::vector<Way> ways = all_ways(vnic, ring);
   nlohmann::ordered_json report = {{"schema_version", 1},

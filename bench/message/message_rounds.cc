@@ -41,12 +41,9 @@ nlohmann::ordered_json to_json(const Estimate& estimate) {
 }
 
 Result<int> run(std::uint32_t rounds, double seconds, const std::string& question, const std::string& contender) {
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan,
-               runtime::plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
-                                    {.lcores = 0, .share_cores = true}));
-  const runtime::RuntimeSettings runtime;
-  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(runtime, plan, {}, Bytes{1U << 30}));
+  WARPLINE_TRY(
+      const runtime::Eal eal,
+      runtime::Eal::start({.share_cores = true}, {{.name = "server"}, {.name = "client"}}, {}, Bytes{1U << 30}));
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire ring, make_wire("ring", 1, true));
   WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 2, false));
@@ -54,7 +51,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   WARPLINE_TRY(BenchWire jumbo, make_wire("vnic", 4, true, {}, kJumbo));
   WARPLINE_TRY(BenchWire jumbo_unchecked, make_wire("vnic", 5, false, {}, kJumbo));
   WARPLINE_TRY(BenchWire jumbo_raw, make_wire("vnic", 6, true, kRawReports, kJumbo));
-  const BenchLcores lcores{plan, 0.1, seconds};
+  const BenchLcores lcores{eal.plan(), 0.1, seconds};
 
   const MessageRun rpc{.outstanding = kWindow};
   const MessageRun no_cc{.cc = message::CcKind::none, .outstanding = kWindow};

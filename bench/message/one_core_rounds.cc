@@ -204,10 +204,8 @@ double rotating(BenchWire& wire, const MessageRun& run, double seconds) {
 }
 
 Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan,
-               runtime::plan_lcores(topology, {{.name = "both", .queues = ""}}, {.share_cores = true}));
-  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start({}, plan, {}, Bytes{1U << 30}));
+  WARPLINE_TRY(const runtime::Eal eal,
+               runtime::Eal::start({.share_cores = true}, {{.name = "both"}}, {}, Bytes{1U << 30}));
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 1, false));
   WARPLINE_TRY(BenchWire raw, make_wire("vnic", 2, true, 32));

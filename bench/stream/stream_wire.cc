@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "transfers/transfer.h"
-#include "warpline/machine/topology.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
 
@@ -22,14 +21,12 @@ namespace {
 using namespace warpline;
 
 Result<transfers::TransferFigures> measure(const transfers::Transfer& transfer) {
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan,
-               runtime::plan_lcores(topology, transfers::transfer_workers(1), {.lcores = 2, .share_cores = true}));
   constexpr EngineKind kEngines[] = {EngineKind::inline_};
   WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(1, kEngines, EngineKind::inline_, 0));
-  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start({.hugepages = false}, plan, {}, memory));
+  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start({.lcores = 2, .share_cores = true, .hugepages = false},
+                                                           transfers::transfer_workers(1), {}, memory));
   const std::atomic<bool> stop{false};
-  return transfers::run_transfer(plan, transfer, stop);
+  return transfers::run_transfer(eal.plan(), transfer, stop);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "warpline/machine/topology.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/stream/lanes/thread_lane.h"
@@ -62,10 +61,8 @@ Result<void> receive(char** arguments, const std::vector<std::string>& patterns)
   // DPDK on this thread, with no other lcores: it polls the port's one queue.
   const runtime::StopOnSignal on_signal;
   const transport::NanoClock clock;
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan, runtime::plan_lcores(topology, {}, {}));
   WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start({}, plan, {port.spec}, stream_port::StreamPort::memory(port, {}, 1, lanes)));
+               runtime::Eal::start({}, {}, {port.spec}, stream_port::StreamPort::memory(port, {}, 1, lanes)));
   WARPLINE_TRY(const auto opened, stream_port::StreamPort::open(port, {}, settings, clock.now(), {}, 1, 0, lanes));
   stream_port::StreamQueue& queue = opened->queue();
   if (!digests->begin(queue.receiver().board())) {

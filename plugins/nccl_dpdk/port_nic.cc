@@ -18,7 +18,6 @@
 
 #include "nccl/log.h"
 #include "nccl_dpdk/port_list.h"
-#include "warpline/machine/topology.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
@@ -122,10 +121,7 @@ Result<void> start_dpdk(const PortList& list, const Settings& settings) {
     memory.value += transport::MessagePort::memory(port_settings(port), port_config(list, port, settings)).value;
     specs.push_back(port.spec);
   }
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  const runtime::RuntimeSettings how;
-  WARPLINE_TRY(const runtime::LcorePlan plan, runtime::place_workers(how, topology, {}));
-  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(how, plan, specs, memory));
+  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start({}, {}, specs, memory));
   for (const std::string& note : eal.notes()) log(LogLevel::info, note);
   started = new runtime::Eal(std::move(eal));
   return {};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest_session.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -31,18 +29,13 @@ Result<void> settle(config::LoadedConfig& loaded) {
   }
   datapath::ForwardSettings& forward = config.forward;
   forward.engine = ingest.engine.value_or(EngineKind::inline_);
-  const bool on_gpu = runs_on_gpu(forward.engine);
-  if (!on_gpu && ingest.memory.value_or(memory::MemoryKind::host) != memory::MemoryKind::host) {
-    return usage_error(fmt::format("option --memory {}", name(*ingest.memory)), "frames are in host memory",
-                       "leave it away, or use --engine launch");
-  }
   // A packet is copied once, into its frame.
-  if (!on_gpu && !is_given_in(loaded, "ingest.path")) ingest.path = ingest::IngestPath::zerocopy;
-  forward.adaptive_burst = ingest.adaptive;
-  forward.frees_at_once = ingest::copies(ingest.path) && !ingest.transmit;
-  const std::uint16_t ring = config.ports.empty() ? config.port_defaults.rx_ring : config.ports.front().rx_ring;
-  if (ingest.adaptive) forward.burst = std::min(forward.burst, ring);
+  if (!runs_on_gpu(forward.engine) && !is_given_in(loaded, "ingest.path")) ingest.path = ingest::IngestPath::zerocopy;
   config.runtime.keep = true;
+  datapath::DatapathSettings settings = config.datapath();
+  WARPLINE_CHECK(ingest::resolve(ingest, settings));
+  forward = settings.forward;
+  config.pool = settings.pool;
   return {};
 }
 

@@ -12,7 +12,6 @@
 #include "stream_layout.h"
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/stream_tickets.h"
-#include "warpline/machine/topology.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
@@ -101,16 +100,14 @@ Result<void> StreamSession::run() {
   const port::PortSettings& settings = config.ports.front();
   const std::uint16_t count = config.stream.pipelines;
   WARPLINE_CHECK(runtime::check_port_spec(settings.spec));
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   WARPLINE_TRY(const runtime::LcorePlan plan,
-               runtime::place_workers(config.runtime, topology,
-                                      stream_requests(runtime::port_node(settings.spec), count,
-                                                      config.stream.engine == EngineKind::thread)));
+               runtime::place_workers(config.runtime, stream_requests(runtime::port_node(settings.spec), count,
+                                                                      config.stream.engine == EngineKind::thread)));
   WARPLINE_TRY(const stream::ReceiverSettings receiver, config.stream.receiver());
   WARPLINE_TRY(const stream_port::LaneSetup lanes, service::lane_setup(stream_lanes(config.stream, plan)));
   WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start(config.runtime, plan, {settings.spec},
-                                   stream_port::StreamPort::memory(settings, config.pool, count, lanes)));
+               runtime::Eal::start_planned(config.runtime, plan, {settings.spec},
+                                           stream_port::StreamPort::memory(settings, config.pool, count, lanes)));
   WARPLINE_TRY(const auto port, stream_port::StreamPort::open(settings, config.pool, receiver, clock_.now(),
                                                               std::nullopt, count, config.stream.vlan, lanes));
   std::vector<Queue> queues(count);

@@ -30,7 +30,7 @@ class EalEnvironment : public ::testing::Environment {
     plan.control_cpus = {machine::Topology::of_machine()->cpus.front().id};
     runtime::RuntimeSettings config;
     config.hugepages = false;
-    auto eal = runtime::Eal::start(config, plan, {}, Bytes{std::uint64_t{1} << 30});
+    auto eal = runtime::Eal::start_planned(config, plan, {}, Bytes{std::uint64_t{1} << 30});
     ASSERT_TRUE(eal.ok()) << eal.error().message();
     eal_.emplace(*std::move(eal));
   }

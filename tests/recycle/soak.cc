@@ -124,18 +124,13 @@ bool run_epoch(const runtime::LcorePlan& plan, Random& random, std::uint64_t mos
 }
 
 int run(std::uint64_t packets, std::uint64_t seed) {
-  const Result<machine::Topology> topology = machine::Topology::of_machine();
-  if (!topology.ok()) throw std::runtime_error(topology.error().message());
-  const auto plan = runtime::plan_lcores(*topology, {{.name = "driver", .queues = ""}}, {.share_cores = true});
-  if (!plan.ok()) throw std::runtime_error(plan.error().message());
-  runtime::RuntimeSettings config;
-  config.hugepages = false;
-  const auto eal = runtime::Eal::start(config, *plan, {}, Bytes{256U << 20});
+  const auto eal =
+      runtime::Eal::start({.share_cores = true, .hugepages = false}, {{.name = "driver"}}, {}, Bytes{256U << 20});
   if (!eal.ok()) throw std::runtime_error(eal.error().message());
   Random random(seed);
   Sums sums;
   bool ok = true;
-  while (ok && sums.packets < packets) ok = run_epoch(*plan, random, packets - sums.packets, sums);
+  while (ok && sums.packets < packets) ok = run_epoch(eal->plan(), random, packets - sums.packets, sums);
   ok = ok && sums.wrong == 0 && sums.recycled != 0;
   fmt::print("{}: seed {}, {} packets in {} epochs, {} stops and starts, {} buffers recycled, {} frames wrong{}\n",
              ok ? "passed" : "FAILED", seed, sums.packets, sums.epochs, sums.steps, sums.recycled, sums.wrong,

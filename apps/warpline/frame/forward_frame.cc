@@ -34,7 +34,7 @@ Result<void> PathsFrame::plan_paths(LayOut& lay_out) {
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   const datapath::DatapathSettings settings = config_.datapath();
   layout_ = lay_out(settings, settings.near_nodes(inputs_.nodes), topology.cpus.size());
-  WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, topology, layout_.requests));
+  WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, layout_.requests));
   return {};
 }
 

@@ -13,7 +13,6 @@
 
 #include "config/reload.h"
 #include "frame/run_needs.h"
-#include "warpline/machine/topology.h"
 #include "warpline/metrics/exposition.h"
 #include "warpline/port/removal.h"
 #include "warpline/report/facts.h"
@@ -36,13 +35,12 @@ bool is_given(const config::LoadedConfig& loaded, std::string_view setting) {
 }
 
 Result<void> RunFrame::place(const std::vector<runtime::WorkerRequest>& workers) {
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, topology, workers));
+  WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, workers));
   return {};
 }
 
 Result<void> RunFrame::start_eal(const std::vector<std::string>& port_specs, Bytes memory) {
-  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, port_specs, memory));
+  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start_planned(config_.runtime, lcores_, port_specs, memory));
   eal_.emplace(std::move(eal));
   return {};
 }

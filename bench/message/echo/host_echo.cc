@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "load.h"
-#include "warpline/machine/topology.h"
 #include "warpline/rpc/message_host.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/workers.h"
@@ -102,10 +101,9 @@ Result<void> ask(const SocketAddress& server, const Plan& plan) {
 
 Result<void> ports(const Plan& plan) {
   constexpr std::uint16_t kPort = 7000;
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan lcores,
-               runtime::plan_lcores(topology, {{.name = "server"}, {.name = "client"}}, {.share_cores = true}));
-  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start({}, lcores, {}, Bytes{256U << 20}));
+  WARPLINE_TRY(
+      const runtime::Eal eal,
+      runtime::Eal::start({.share_cores = true}, {{.name = "server"}, {.name = "client"}}, {}, Bytes{256U << 20}));
   std::unique_ptr<transport::MessagePort> wire[2];
   for (unsigned side = 0; side < 2; ++side) {
     port::PortSettings port;
@@ -119,7 +117,7 @@ Result<void> ports(const Plan& plan) {
   WARPLINE_TRY(MessageHost client, MessageHost::over(wire[1]->queue(0), settings(plan, true)));
   Load load(plan);
   Asking asking(client, load, {wire[0]->addresses().front().address, kPort});
-  runtime::Workers workers(lcores);
+  runtime::Workers workers(eal.plan());
   WARPLINE_CHECK(workers.launch(0, [&] { server.serve(answer); }));
   WARPLINE_CHECK(workers.launch(1, [&] {
     asking.run();

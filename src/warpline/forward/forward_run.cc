@@ -24,17 +24,16 @@ Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const datapath::DatapathSe
   run->settings_.packets = run->inputs_.bound(settings.packets);
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   run->layout_ = datapath::lay_out_forward(settings, settings.near_nodes(run->inputs_.nodes), topology.cpus.size());
-  WARPLINE_TRY(run->plan_, runtime::place_workers(runtime, topology, run->layout_.requests));
   run->ports_.emplace(run->settings_, run->layout_,
                       loopback ? FarTraffic{.max_frame = far->max_frame(), .burst = far->burst()} : FarTraffic{});
   WARPLINE_TRY(runtime::Eal eal,
-               runtime::Eal::start(runtime, run->plan_, run->inputs_.specs, run->ports_->host_memory()));
+               runtime::Eal::start(runtime, run->layout_.requests, run->inputs_.specs, run->ports_->host_memory()));
   run->eal_.emplace(std::move(eal));
   WARPLINE_CHECK(run->ports_->open());
   WARPLINE_TRY(run->forwarder_,
-               Forwarder::create(run->settings_, run->layout_, run->plan_, run->ports_->near(), make_stages));
+               Forwarder::create(run->settings_, run->layout_, run->plan(), run->ports_->near(), make_stages));
   run->forwarder_->recycle_with(run->ports_->recycling());
-  if (loopback) WARPLINE_CHECK(far->prepare(*run->ports_, *run->forwarder_, run->layout_, run->plan_));
+  if (loopback) WARPLINE_CHECK(far->prepare(*run->ports_, *run->forwarder_, run->layout_, run->plan()));
   WARPLINE_CHECK(run->forwarder_->prepare());
   WARPLINE_CHECK(run->ports_->start_copies());
   WARPLINE_CHECK(run->forwarder_->start());
@@ -43,7 +42,7 @@ Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const datapath::DatapathSe
 }
 
 Result<void> ForwardRun::launch() {
-  workers_.emplace(plan_);
+  workers_.emplace(plan());
   for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
     switch (layout_.roles[role].kind) {
       case datapath::RoleKind::engine:

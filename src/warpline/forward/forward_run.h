@@ -58,7 +58,7 @@ class ForwardRun {
   [[nodiscard]] const Forwarder& forwarder() const { return *forwarder_; }
   /// The ports; of a loopback the near one, then the far one.
   [[nodiscard]] const std::vector<port::Port>& ports() const { return ports_->ports(); }
-  [[nodiscard]] const runtime::LcorePlan& plan() const { return plan_; }
+  [[nodiscard]] const runtime::LcorePlan& plan() const { return eal_->plan(); }
   [[nodiscard]] const runtime::Eal& eal() const { return *eal_; }
 
  private:
@@ -71,7 +71,6 @@ class ForwardRun {
   datapath::DatapathSettings settings_;
   datapath::RunInputs inputs_;
   datapath::ForwardLayout layout_;
-  runtime::LcorePlan plan_;
   std::optional<runtime::Eal> eal_;
   std::optional<ForwardPorts> ports_;
   FarSide* far_ = nullptr;

@@ -14,7 +14,11 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_batches(datapath::DatapathSe
   settings.forward.engine = EngineKind::launch;
   std::unique_ptr<IngestRun> run(new IngestRun(ingest));
   WARPLINE_CHECK(prepare(settings, ingest));
-  WARPLINE_TRY(run->forward_, forward::ForwardRun::start(settings, runtime, run->paths_.batching(consumer)));
+  if (settings.forward.engine != EngineKind::launch) {
+    return usage_error(fmt::format("batches by the {} engine", name(settings.forward.engine)),
+                       "a consumer's work is put on a stream, batch by batch", "use the engine launch");
+  }
+  WARPLINE_CHECK(run->begin(settings, runtime, run->paths_.batching(consumer)));
   return run;
 }
 
@@ -23,6 +27,7 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_frames(datapath::DatapathSet
                                                            const runtime::RuntimeSettings& runtime) {
   WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(ingest.frame));
   WARPLINE_CHECK(flow::check_queues(description, settings.forward.pipelines));
+  WARPLINE_CHECK(prepare(settings, ingest, true));
   const EngineKind engine = settings.forward.engine;
   if (runs_on_gpu(engine) && engine != EngineKind::launch) {
     return usage_error(fmt::format("frames by the {} engine", name(engine)),
@@ -30,8 +35,7 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_frames(datapath::DatapathSet
   }
   settings.forward.ctas = 1;  // all packets of a path pass one assembler
   std::unique_ptr<IngestRun> run(new IngestRun(ingest));
-  WARPLINE_CHECK(prepare(settings, ingest, true));
-  WARPLINE_TRY(run->forward_, forward::ForwardRun::start(settings, runtime, run->paths_.framing(consumer)));
+  WARPLINE_CHECK(run->begin(settings, runtime, run->paths_.framing(consumer)));
   return run;
 }
 
@@ -42,6 +46,7 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_kept_frames(datapath::Datapa
                                                                 const LoopbackSettings& loopback) {
   WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(ingest.frame));
   WARPLINE_CHECK(flow::check_queues(description, settings.forward.pipelines));
+  WARPLINE_CHECK(prepare(settings, ingest, true));
   const EngineKind engine = settings.forward.engine;
   if (runs_on_gpu(engine) && engine != EngineKind::launch) {
     return usage_error(fmt::format("frames to keep by the {} engine", name(engine)),
@@ -50,12 +55,10 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_kept_frames(datapath::Datapa
   settings.forward.ctas = 1;  // all packets of a path pass one assembler
   std::unique_ptr<IngestRun> run(new IngestRun(ingest));
   run->inbox_ = std::move(inbox);
-  WARPLINE_CHECK(prepare(settings, ingest, true));
   if (settings.forward.loopback) {
     WARPLINE_TRY(run->far_, LoopbackTraffic::make(loopback, run->paths_));
   }
-  WARPLINE_TRY(run->forward_,
-               forward::ForwardRun::start(settings, runtime, run->paths_.keeping(run->inbox_), run->far_.get()));
+  WARPLINE_CHECK(run->begin(settings, runtime, run->paths_.keeping(run->inbox_)));
   return run;
 }
 
@@ -85,17 +88,15 @@ Result<void> IngestRun::prepare(datapath::DatapathSettings& settings, const Inge
     return usage_error("frames", "this consumer takes packets or batches of them",
                        "use start_frames(), or leave IngestSettings::frame empty");
   }
-  const bool on_gpu = runs_on_gpu(settings.forward.engine);
-  if (on_gpu) {
+  return resolve(ingest, settings);
+}
+
+Result<void> IngestRun::begin(const datapath::DatapathSettings& settings, const runtime::RuntimeSettings& runtime,
+                              const forward::StageMaker& make_stages) {
+  if (runs_on_gpu(settings.forward.engine)) {
     if (const auto gpus = gpu::list_gpus(); !gpus) return gpus.error();
-  } else if (ingest.path == IngestPath::device) {
-    return usage_error("the path device", "the CPU, which runs the consumer, cannot read GPU memory",
-                       "use zerocopy or copy, or an engine on a GPU");
   }
-  settings.pool.memory = pool_memory(ingest.path, on_gpu);
-  settings.forward.model = datapath::ModelKind::run_to_completion;
-  settings.forward.workload = WorkloadKind::user;
-  if (!ingest.transmit) settings.forward.recycle = memory::RecycleWay::off;
+  WARPLINE_TRY(forward_, forward::ForwardRun::start(settings, runtime, make_stages, far_.get()));
   return {};
 }
 

@@ -35,7 +35,7 @@ class IngestRun {
                                                                 const runtime::RuntimeSettings& runtime = {}) {
     std::unique_ptr<IngestRun> run(new IngestRun(ingest));
     WARPLINE_CHECK(prepare(settings, ingest));
-    WARPLINE_TRY(run->forward_, forward::ForwardRun::start(settings, runtime, run->paths_.consuming(consumer)));
+    WARPLINE_CHECK(run->begin(settings, runtime, run->paths_.consuming(consumer)));
     return run;
   }
 
@@ -50,14 +50,13 @@ class IngestRun {
                                                                          const runtime::RuntimeSettings& runtime = {}) {
     std::unique_ptr<IngestRun> run(new IngestRun(ingest));
     WARPLINE_CHECK(prepare(settings, ingest));
-    WARPLINE_TRY(run->forward_,
-                 forward::ForwardRun::start(settings, runtime, run->paths_.consuming_anywhere(consumer)));
+    WARPLINE_CHECK(run->begin(settings, runtime, run->paths_.consuming_anywhere(consumer)));
     return run;
   }
 
   /// The same for work of one's own on a CUDA stream, batch by batch in GPU memory or, of a path that lends, pinned
-  /// memory. `consumer` outlives the run; settings.forward.engine is of no account. A machine without a GPU is an
-  /// environment error.
+  /// memory. `consumer` outlives the run; settings.forward.engine is not read, and ingest.engine is unset or launch. A
+  /// machine without a GPU is an environment error.
   [[nodiscard]] static Result<std::unique_ptr<IngestRun>> start_batches(datapath::DatapathSettings settings,
                                                                         const IngestSettings& ingest,
                                                                         GpuBatchConsumer& consumer,
@@ -109,9 +108,12 @@ class IngestRun {
 
  private:
   explicit IngestRun(const IngestSettings& settings) : transmits_(settings.transmit), paths_(settings) {}
-  /// Sets what an ingest path needs of the datapath. An environment error when there is no GPU for the engine.
+  /// Decides what resolve() does. Usage error: `ingest` describes frames, and the consumer does not take them.
   [[nodiscard]] static Result<void> prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest,
                                             bool frames = false);
+  /// Starts forwarding. Environment error when there is no GPU for the engine.
+  [[nodiscard]] Result<void> begin(const datapath::DatapathSettings& settings, const runtime::RuntimeSettings& runtime,
+                                   const forward::StageMaker& make_stages);
 
   [[nodiscard]] Result<void> end();
 

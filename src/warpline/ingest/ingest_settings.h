@@ -7,7 +7,9 @@
 
 #include "warpline/base/enum_names.h"
 #include "warpline/base/kinds.h"
+#include "warpline/base/result.h"
 #include "warpline/base/units.h"
+#include "warpline/datapath/forward_settings.h"
 #include "warpline/memory/pool_settings.h"
 
 namespace warpline::ingest {
@@ -55,6 +57,11 @@ struct IngestSettings {
   std::string faults{};                ///< of a loopback's far side, as net_vnic's devargs name them
   bool operator==(const IngestSettings&) const = default;
 };
+
+/// Decides what the settings of an ingest run leave open: in `datapath` the engine (that of `ingest`, if it is set),
+/// the packet pools' memory, the burst, the model, the workload and recycling. Pure. Usage error: engine, path and
+/// memory exclude each other. Environment: none.
+[[nodiscard]] Result<void> resolve(const IngestSettings& ingest, datapath::DatapathSettings& datapath);
 
 /// Returns the maximum packets of a batch: of copies as many as a ready word counts in whole powers of two, of buffers
 /// that stay with the consumer as many as a loop handles at once.

@@ -192,10 +192,18 @@ Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, 
   return arguments;
 }
 
-Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
+Result<Eal> Eal::start(const RuntimeSettings& settings, const std::vector<WorkerRequest>& workers,
                        const std::vector<std::string>& port_specs, Bytes memory) {
-  if (settings.keep) return start_kept(settings, plan, port_specs, memory);
-  return start_once(settings, plan, eal_lcores(plan), port_specs, memory, memory);
+  WARPLINE_TRY(LcorePlan plan, place_workers(settings, workers));
+  return start_planned(settings, std::move(plan), port_specs, memory);
+}
+
+Result<Eal> Eal::start_planned(const RuntimeSettings& settings, LcorePlan plan,
+                               const std::vector<std::string>& port_specs, Bytes memory) {
+  Result<Eal> eal = settings.keep ? start_kept(settings, plan, port_specs, memory)
+                                  : start_once(settings, plan, eal_lcores(plan), port_specs, memory, memory);
+  if (eal) eal->plan_ = std::move(plan);
+  return eal;
 }
 
 Result<Eal> Eal::start_kept(const RuntimeSettings& settings, const LcorePlan& plan,
@@ -276,7 +284,8 @@ Result<Eal> Eal::start_once(const RuntimeSettings& settings, const LcorePlan& pl
 }
 
 Eal::Eal(Eal&& other) noexcept
-    : owner_(std::exchange(other.owner_, false)),
+    : plan_(std::move(other.plan_)),
+      owner_(std::exchange(other.owner_, false)),
       hugepages_(other.hugepages_),
       affinity_(std::move(other.affinity_)),
       notes_(std::move(other.notes_)),

@@ -15,11 +15,15 @@ namespace warpline::runtime {
 /// hugepage or changed affinity behind.
 class Eal {
  public:
-  /// `port_specs`: only their PCI addresses count here (vdevs are plugged in by Port::open). `memory`: what all pools
-  /// and rings will need; without hugepages it is reserved (not touched) at once. With settings.keep the first call
-  /// starts DPDK with more than that, and later ones find it started: what they need and it lacks is an error.
-  [[nodiscard]] static Result<Eal> start(const RuntimeSettings& settings, const LcorePlan& plan,
+  /// Places these workers as place_workers() does, and starts DPDK for them. `port_specs`: only their PCI addresses
+  /// count here (vdevs are plugged in by Port::open). `memory`: what all pools and rings will need; without hugepages
+  /// it is reserved immediately, but not touched. With settings.keep the first call starts DPDK with more than that,
+  /// and later calls find it started: a later call that needs more returns an error. Usage and environment errors.
+  [[nodiscard]] static Result<Eal> start(const RuntimeSettings& settings, const std::vector<WorkerRequest>& workers,
                                          const std::vector<std::string>& port_specs, Bytes memory);
+  /// Starts DPDK for workers that have their places already.
+  [[nodiscard]] static Result<Eal> start_planned(const RuntimeSettings& settings, LcorePlan plan,
+                                                 const std::vector<std::string>& port_specs, Bytes memory);
   Eal(Eal&& other) noexcept;  ///< takes over stopping DPDK
   Eal& operator=(Eal&&) = delete;
   ~Eal();
@@ -33,6 +37,7 @@ class Eal {
   /// Returns true if DPDK was started to be kept, so that lcores go wherever a plan has them. Any thread.
   [[nodiscard]] static bool is_kept();
 
+  [[nodiscard]] const LcorePlan& plan() const { return plan_; }
   [[nodiscard]] bool hugepages() const { return hugepages_; }  ///< true if DPDK's memory is of hugepages
   /// What costs rate, each one line: no hugepages, and the command that mends it.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -47,6 +52,7 @@ class Eal {
                                               const std::string& lcores, const std::vector<std::string>& port_specs,
                                               Bytes memory, Bytes filled);
 
+  LcorePlan plan_;
   bool owner_ = false;
   bool hugepages_ = false;
   std::vector<int> affinity_;  ///< of the starting thread, before

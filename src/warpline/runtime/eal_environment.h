@@ -31,7 +31,7 @@ class EalEnvironment : public testing::Environment {
     shared_plan() = *std::move(plan);
     RuntimeSettings settings;
     settings.hugepages = false;
-    Result<Eal> eal = Eal::start(settings, shared_plan(), {}, memory_);
+    Result<Eal> eal = Eal::start_planned(settings, shared_plan(), {}, memory_);
     ASSERT_TRUE(eal.ok()) << eal.error().message();
     eal_.emplace(*std::move(eal));
   }

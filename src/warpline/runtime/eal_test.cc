@@ -93,7 +93,7 @@ TEST(Eal, LeavesNothingInTheFileSystem) {
 }
 
 TEST(Eal, StartsOnceInAProcess) {
-  const auto again = Eal::start({}, small_plan(), {}, Bytes{});
+  const auto again = Eal::start_planned({}, small_plan(), {}, Bytes{});
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().kind, ErrorKind::environment);
   EXPECT_THAT(again.error().message(), HasSubstr("once in a process"));

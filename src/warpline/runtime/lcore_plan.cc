@@ -189,8 +189,8 @@ Result<LcorePlan> plan_lcores(const machine::Topology& topology, const std::vect
   return plan;
 }
 
-Result<LcorePlan> place_workers(const RuntimeSettings& settings, const machine::Topology& topology,
-                                const std::vector<WorkerRequest>& workers) {
+Result<LcorePlan> place_workers(const RuntimeSettings& settings, const std::vector<WorkerRequest>& workers) {
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   return plan_lcores(topology, workers,
                      {.lcores = settings.lcores, .share_cores = settings.share_cores, .real_time = is_real_time()});
 }

@@ -54,8 +54,9 @@ struct LcoreLimits {
 [[nodiscard]] Result<LcorePlan> plan_lcores(const machine::Topology& topology,
                                             const std::vector<WorkerRequest>& workers, const LcoreLimits& limits);
 
-/// Places the workers on a machine as far as the settings let them. The calling thread is scheduled as they will be.
-[[nodiscard]] Result<LcorePlan> place_workers(const RuntimeSettings& settings, const machine::Topology& topology,
+/// Places the workers on this machine as far as the settings let them. The calling thread is scheduled as they will be.
+/// Errors are those of plan_lcores(), and an environment error if the machine cannot be read.
+[[nodiscard]] Result<LcorePlan> place_workers(const RuntimeSettings& settings,
                                               const std::vector<WorkerRequest>& workers);
 
 /// A table for people, one line a worker, then the notes.

@@ -29,7 +29,7 @@ rte_mempool& pool() {
     plan.control_cpus = {machine::Topology::of_machine()->cpus.back().id};
     runtime::RuntimeSettings settings;
     settings.hugepages = false;
-    auto started = runtime::Eal::start(settings, plan, {}, Bytes{64U << 20});
+    auto started = runtime::Eal::start_planned(settings, plan, {}, Bytes{64U << 20});
     if (!started) {
       std::fprintf(stderr, "%s\n", started.error().message().c_str());
       std::exit(3);
