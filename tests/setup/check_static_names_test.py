@@ -26,14 +26,18 @@ class CheckStaticNames(unittest.TestCase):
         self.assertEqual(self.check(code + "int main() { pcap_datalink(0); rte_bpf_get_jit(0, 0); rte_exit(0, 0); }"), (0, ""))
 
     def test_a_name_of_another_library_that_dpdk_has_inside(self):
+        folder = subprocess.run(["pkg-config", "--variable=libdir", "libdpdk"], capture_output=True, text=True, check=True).stdout.strip()
+        names = subprocess.run(["nm", "-g", "--defined-only", f"{folder}/librte_bpf.a"], capture_output=True, text=True, check=False).stdout
+        if " T bpf_validate\n" not in names:  # since 24.07, DPDK calls it __rte_bpf_validate
+            self.skipTest("this DPDK has no bpf_validate")
         code, said = self.check("int bpf_validate(void*, int); int main() { return bpf_validate(0, 0); }")
         self.assertEqual(code, 1)
         self.assertRegex(said, r"^bpf_validate: .*librte_bpf\.a.* has one, too\n$")
 
     def test_a_name_of_its_own_that_dpdk_has(self):
-        code, said = self.check("int bpf_validate(void) { return 0; } int rte_exit = 1; int main() { return bpf_validate(); }")
+        code, said = self.check("int rte_eal_cleanup(void) { return 0; } int rte_exit = 1; int main() { return rte_eal_cleanup(); }")
         self.assertEqual(code, 1)
-        self.assertRegex(said, r"^bpf_validate: .*\nrte_exit: .*\n$")
+        self.assertRegex(said, r"^rte_eal_cleanup: .*\nrte_exit: .*\n$")
 
 
 if __name__ == "__main__":
