@@ -5,7 +5,7 @@ import itertools
 import shutil
 import unittest
 
-from support.case import Case, some_of
+from support.case import Case, needs_vnic, some_of
 
 ENGINES = (("inline", "run-to-completion"), ("inline", "pipeline"), ("thread", "pipeline"))
 WORKLOADS = ("none", "mac-swap", "count", "checksum", "spin")
@@ -77,11 +77,14 @@ class Loopback(Case):
             ("--model", "run-to-completion", "--size", "imix", "--data-room", 200, "--burst", 512),
             ("--pipelines", 3, "--flows", 256),
             ("--ring-slots", 2, "--burst", 1),
-            ("--split", 60),
             ("--recycle", "off"),
         ):
             with self.subTest(more=more):
                 self.verified(*gpu_io, *more)
+
+    @needs_vnic
+    def test_gpu_driven_io_of_split_packets(self):
+        self.verified("--engine", "thread", "--io", "gpu", "--split", 60)
 
     def test_one_flow_keeps_its_order(self):
         for engine, model, *more in (*ENGINES, ("thread", "pipeline", "--io", "gpu")):
