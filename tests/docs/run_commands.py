@@ -18,7 +18,7 @@ import sys
 # is a test of its own: builds, and the checks.
 NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make (test|sanitize)$|make clean$|setup/test$|pip install\b|"
                       r"setup/build |ctest |setup/(format --check|check_\w+(\.py)?|tidy --changed)$)")
-NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--split|bench (copy-batch|recycle|stream-chunk)")
+NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--(?:split|persona)|bench (copy-batch|recycle|stream-chunk)")
 TIMEOUT_S = 300
 
 

@@ -95,17 +95,24 @@ class PcapInPcapOut(Case):
 
     def test_each_queue_reads_a_file_of_its_own(self):
         sent = {name: frames.mixed(count, seed) for name, count, seed in (("a", 10, 11), ("b", 700, 12))}
-        for name, frame in sent.items():
-            pcap.write(self.scratch.path / name, frame)
-        # Names without folders: DPDK 24.11 takes 128 bytes of arguments for a port.
-        inputs = "".join(f",rx_pcap={name}" for name in sent)
-        outputs = "".join(f",tx_pcap={name}.out" for name in sent)
+        inputs = "".join(f",rx_pcap={pcap.write(self.scratch.path / name, frame)}" for name, frame in sent.items())
+        outputs = "".join(f",tx_pcap={self.scratch.path / name}.out" for name in sent)
         run = ("forward", "--port", f"net_pcap0{inputs}{outputs}", "--workload", "none", "--json")
         report = self.report_of(self.warpline(*run, "-p", 2))
         self.assertEqual(report["rx"]["packets"], 710)
         for name in sent:
             self.assertEqual(pcap.read(self.scratch.path / f"{name}.out"), sent[name])
         self.assert_one_line_error(self.warpline(*run), 2, "2 files or interfaces to receive from", "use 2 pipelines")
+
+    def test_files_with_long_names(self):
+        """More than the 128 bytes of arguments that rte_dev_probe() of DPDK 24.11 takes."""
+        folder = self.scratch.path / ("f" * 100) / ("g" * 100)
+        folder.mkdir(parents=True)
+        sent = frames.mixed(20, seed=14)
+        source, into = pcap.write(folder / "in.pcap", sent), folder / "out.pcap"
+        report = self.report_of(self.warpline("forward", "--port", f"net_pcap0,rx_pcap={source},tx_pcap={into}", "--workload", "none", "--json"))
+        self.assertEqual(report["rx"]["packets"], 20)
+        self.assertEqual(pcap.read(into), sent)
 
     def test_two_ports_forward_to_each_other(self):
         sent = {name: frames.mixed(200, seed) for name, seed in (("a", 11), ("b", 12))}
