@@ -80,7 +80,7 @@ warpline_component(message MODULES message transport protection rpc NEEDS packet
 if(WARPLINE_DATAPLANE)
   warpline_component(dataplane MODULES batching capture flow inspect gpu machine vnic_api queues handoff route workload runtime port memory datapath ethdev_transport stream stream_port forward
                      router traffic ingest
-                     NEEDS message LINKS PkgConfig::dpdk PkgConfig::pcap ${DPDK_NET_RING_LIBRARY} spdlog::spdlog
+                     NEEDS message LINKS PkgConfig::dpdk PkgConfig::pcap ${DPDK_NET_RING_LIBRARY} ${DPDK_BUS_VDEV_LIBRARY} spdlog::spdlog
                      INSIDE ${WARPLINE_CUDA_LIBRARIES} REQUIRES libdpdk libpcap spdlog
                      SUMMARY "packets between DPDK ports, host threads and GPUs")
 endif()

@@ -61,7 +61,7 @@ target_compile_definitions(warpline_runtime PRIVATE ALLOW_EXPERIMENTAL_API)
 # What --workload user does. A header of your own: -DWARPLINE_USER_WORKLOAD=PATH, absolute or from the project's root.
 warpline_user_header(WARPLINE_USER_WORKLOAD examples/decrement_ttl.h UserWork workload INTERFACE)
 
-warpline_module(port LEVEL 3 USES base packet gpu machine runtime vnic_api EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk)
+warpline_module(port LEVEL 3 USES base packet gpu machine runtime vnic_api EXTERNAL ${DPDK_NET_RING_LIBRARY} ${DPDK_BUS_VDEV_LIBRARY} PkgConfig::dpdk)
 target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
 warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
 warpline_module(memory LEVEL 4 USES base packet gpu machine runtime port EXTERNAL PkgConfig::dpdk)

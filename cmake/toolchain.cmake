@@ -25,8 +25,9 @@ if(WARPLINE_DATAPLANE AND NOT WARPLINE_STATIC)
   find_library(EVENT_CORE_LIBRARY event_core REQUIRED)
   find_library(EVENT_EXTRA_LIBRARY event_extra REQUIRED)
   find_library(SECCOMP_LIBRARY seccomp REQUIRED)
-  # Drivers whose own calls the program uses; pkg-config names only DPDK's libraries.
+  # Drivers and buses whose own calls the program uses; pkg-config names only DPDK's libraries.
   find_library(DPDK_NET_RING_LIBRARY rte_net_ring REQUIRED)
+  find_library(DPDK_BUS_VDEV_LIBRARY rte_bus_vdev REQUIRED)
 endif()
 
 # Warnings, optimisation and sanitizers for everything that is ours.

@@ -41,8 +41,8 @@ std::uint16_t find_ethdev(const runtime::PortSpec& spec) {
   return RTE_MAX_ETHPORTS;
 }
 
-/// Makes the device; DPDK's log says what went wrong. Virtual devices are not probed by rte_dev_probe(), which since DPDK
-/// 24.11 takes 128 bytes of arguments: two names of capture files are longer.
+/// Makes the device; DPDK's log says what went wrong. Virtual devices are not probed by rte_dev_probe(), which since
+/// DPDK 24.11 takes 128 bytes of arguments: two names of capture files are longer.
 int make_device(const std::string& text, bool pci) {
   const machine::OrdinaryScheduling for_threads;
   if (pci) return rte_dev_probe(text.c_str());
