@@ -21,7 +21,7 @@ if(WARPLINE_TESTS)
   if(WARPLINE_SANITIZE)
     set(test_optimisation -O0)
   endif()
-  add_library(warpline_test_options INTERFACE)  # also of small programs that tests start
+  add_library(warpline_test_options INTERFACE)  # tests and the small programs that they start
   target_compile_options(warpline_test_options INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:${test_optimisation}>
                          # With little optimisation GCC 14 sees values that are not set where they are.

@@ -59,8 +59,8 @@ struct IngestSettings {
 };
 
 /// Decides what the settings of an ingest run leave open: in `datapath` the engine (that of `ingest`, if it is set),
-/// the packet pools' memory, the burst, the model, the workload and recycling. Pure. Usage error: engine, path and
-/// memory exclude each other. Environment: none.
+/// the packet pools' memory, the burst, the model, the workload and recycling. Pure. Returns a usage error if
+/// engine, path and memory exclude each other.
 [[nodiscard]] Result<void> resolve(const IngestSettings& ingest, datapath::DatapathSettings& datapath);
 
 /// Returns the maximum packets of a batch: of copies as many as a ready word counts in whole powers of two, of buffers
