@@ -2,6 +2,10 @@
 // What the protocol promises about networks. Virtual time: the figures are the same on every machine.
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "sim/bulk_run.h"
+#include "sim/chance.h"
 #include "sim/reports.h"
 
 namespace warpline::sim {
@@ -63,6 +67,34 @@ TEST(Figures, LossesCostLittle) {
   EXPECT_GE(one_in_a_thousand, 0.90 * lossless);
   EXPECT_GE(goodput_at_loss(config, 1e-2, kLong), 0.60 * lossless);
   EXPECT_GE(one_in_a_thousand, 10 * goodput_at_loss(compatibility_mode(), 1e-3, kLong));
+}
+
+/// Two hosts whose loops get a tenth of a processor, in slices of a few milliseconds as an operating system deals them
+/// out, and whose NICs stamp nothing: each round trip has waits in it that no queue of the network caused.
+TEST(Figures, BusyProcessorsDoNotStallLongMessages) {
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    constexpr std::int64_t kSlice = 4'000'000;
+    HostConfig host;
+    host.receive_ring = 256;
+    host.stamps = false;
+    host.burst_time = 20'000;
+    BulkRun run({.hosts = 2, .seed = seed}, host, {{.server = 1, .request_bytes = 200'000, .at_once = 1}, {}});
+    Random random(seed);
+    std::array<std::int64_t, 2> again{};  // when each of the hosts is to lose its processor
+    for (std::int64_t now = 0; now < 60'000'000'000; now += 500'000) {
+      for (std::uint32_t i = 0; i < 2; ++i) {
+        if (now < again[i]) continue;
+        const std::int64_t back = now + between(random, 5 * kSlice, 15 * kSlice);
+        run.host(i).pause_until(back);
+        again[i] = back + between(random, kSlice / 2, kSlice);
+      }
+      run.run_for(500'000);
+    }
+    const std::vector<std::int64_t>& latencies = run.application(0).latencies();
+    EXPECT_GE(run.application(0).completed(), 150U) << seed;
+    EXPECT_LE(quantile(latencies, 1), 5'000'000'000) << seed;
+    EXPECT_EQ(run.failed(), 0U) << seed;
+  }
 }
 
 class OneLoss : public testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};

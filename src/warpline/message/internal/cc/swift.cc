@@ -75,7 +75,8 @@ void Swift::follow(float& window, Nanos& decreased_at, double delay, double targ
     const double increment = slow_start_ ? 1 : increment_ / std::max(window, 1.0F);
     window = as_float(std::min<double>(window + increment * acked_packets, max_window_));
   } else if (may_decrease(decreased_at, now)) {
-    multiply(window, decreased_at, std::max(1 - decrease_ * (delay - target) / delay, 1.0 - max_decrease_), now);
+    const double factor = std::max(1 - decrease_ * (delay - target) / delay, 1.0 - max_decrease_);
+    multiply(window, decreased_at, factor, smallest_window(), now);
   }
 }
 
@@ -83,7 +84,7 @@ void Swift::follow(float& window, Nanos& decreased_at, double delay, double targ
 /// a link, which the target is to bound. Half of the given target is added, not of the learned one: flows that take a
 /// queue for the path would raise it further and further.
 void Swift::learn_path(double delay, double target) {
-  if (delay < target || fabric_ > min_window_ * kSmallestWindow) {
+  if (delay < target || fabric_ > smallest_window() * kSmallestWindow) {
     above_target_ = 0;
     return;
   }
@@ -94,6 +95,7 @@ void Swift::learn_path(double delay, double target) {
   if (++above_target_ < (steady ? kSteadyPathSamples : kLongPathSamples)) return;
   above_target_ = 0;
   base_target_ = as_float(std::min(path_rtt_ + given_target_ / 2.0, 10e9));
+  for (float* window : {&fabric_, &endpoint_}) *window = as_float(std::max<double>(*window, smallest_window()));
   slow_start_ = true;
   counted_packets_ = 0;
 }
@@ -133,18 +135,23 @@ CcOutput Swift::on_loss(Nanos now, bool timeout) {
   if (!timeout && loss_ <= tolerated_loss_) return output();
   slow_start_ = false;
   timeouts_ = timeout ? static_cast<std::uint8_t>(std::min<int>(timeouts_ + 1, kTimeoutsUntilReset)) : std::uint8_t{0};
+  const double least = std::min(smallest_window(), 1.0);
   if (timeouts_ == kTimeoutsUntilReset) {
-    multiply(fabric_, fabric_decreased_at_, 0, now);
+    multiply(fabric_, fabric_decreased_at_, 0, least, now);
   } else if (may_decrease(fabric_decreased_at_, now)) {
-    multiply(fabric_, fabric_decreased_at_, 1.0 - max_decrease_, now);
+    multiply(fabric_, fabric_decreased_at_, 1.0 - max_decrease_, least, now);
   }
   return output();
 }
 
-void Swift::multiply(float& window, Nanos& decreased_at, double factor, Nanos now) const {
-  window = as_float(std::max<double>(window * factor, min_window_));
+void Swift::multiply(float& window, Nanos& decreased_at, double factor, double least, Nanos now) {
+  window = as_float(std::max(window * factor, std::min<double>(window, least)));
   decreased_at = now;
 }
+
+/// As many packets in a round trip of the learned target as the smallest window sends in the same time with the given
+/// one.
+double Swift::smallest_window() const { return std::min(min_window_ * (base_target_ / given_target_), max_window_); }
 
 bool Swift::may_decrease(Nanos decreased_at, Nanos now) const { return has_passed(round_trip(), decreased_at, now); }
 

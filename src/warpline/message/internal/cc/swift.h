@@ -21,8 +21,10 @@ namespace warpline::message {
 /// Also beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; a
 /// small share of losses is taken for corruption and left to what the delay says. A path that is longer than the target
 /// shows by round trips that stay above it with the smallest window: the target is then raised beyond the least of
-/// them. Not before: who took the shortest round trip for the path's would, beginning while the queue is long, take
-/// the queue for the path and keep it long. When round trips are shorter for a while, the target comes back.
+/// them, and the smallest window with it: the smallest rate stays what it was, so that waits for a processor, which no
+/// sender can shorten, do not bring a flow to a halt. Not before: who took the shortest round trip for the path's
+/// would, beginning while the queue is long, take the queue for the path and keep it long. When round trips are shorter
+/// for a while, the target comes back.
 class Swift {
  public:
   explicit Swift(const CcConfig& config);
@@ -42,7 +44,8 @@ class Swift {
   void learn_path(double delay, double target);
   void unlearn_path(double delay, std::uint32_t acked_packets);
   void draw_gap(const CcSample& sample);
-  void multiply(float& window, Nanos& decreased_at, double factor, Nanos now) const;
+  static void multiply(float& window, Nanos& decreased_at, double factor, double least, Nanos now);
+  [[nodiscard]] double smallest_window() const;
   [[nodiscard]] bool may_decrease(Nanos decreased_at, Nanos now) const;
   [[nodiscard]] double round_trip() const;
   [[nodiscard]] double target_delay() const;
