@@ -163,8 +163,13 @@ void Run::check_hosts() {
     for (const Counter& drop : counters.drops) seen += drop.get();
     seen -= counters.fragments_dropped.get() + counters.packets_behind.get();
     if (!restarted_[host->index()] && host->counters().drains == 0 && seen != host->datagrams_received()) {
-      ledger_.fail(
-          fmt::format("host {}: {} datagrams received, {} counted", host->index(), host->datagrams_received(), seen));
+      std::string drops;
+      for (std::size_t i = 0; i < message::kMessageDrops; ++i) {
+        const auto reason = static_cast<message::MessageDrop>(i);
+        if (counters.dropped(reason) != 0) drops += fmt::format(" {} {}", counters.dropped(reason), name(reason));
+      }
+      ledger_.fail(fmt::format("host {}: {} datagrams received, {} counted, of these dropped:{}", host->index(),
+                               host->datagrams_received(), seen, drops));
     }
     if (const message::EndpointFacts left = host->endpoint().facts(); left != fresh_[host->index()]) {
       const message::EndpointFacts& fresh = fresh_[host->index()];

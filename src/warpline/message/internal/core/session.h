@@ -148,15 +148,16 @@ struct alignas(64) Session {
   PacketWindow received;
 
   // From here on what few requests use, but for the slots, which are of Transfers and Reassembly.
-  std::uint32_t unfinished = 0;   ///< ends that wait for the transport
-  std::uint16_t next_order = 0;   ///< of the next own message
-  std::uint16_t first_order = 0;  ///< the oldest own message not done
-  std::uint64_t orders_done = 0;  ///< bit i: first_order + i is done
-  std::uint64_t orders_void = 0;  ///< bit i: expected_order + i will not come
-  std::uint16_t last_order = 0;   ///< while this end drains: the last one of the peer that had begun to come before
-  MessageList held_back;          ///< of the peer, by order
-  MessageList queued;             ///< own ones without a slot: some only while has_slot_free() says no
-  MessageList high_queued;        ///< the same of those that are high
+  std::uint32_t unfinished = 0;    ///< ends that wait for the transport
+  std::uint16_t open_streams = 0;  ///< responses of streams that the application has: pieces may still come
+  std::uint16_t next_order = 0;    ///< of the next own message
+  std::uint16_t first_order = 0;   ///< the oldest own message not done
+  std::uint64_t orders_done = 0;   ///< bit i: first_order + i is done
+  std::uint64_t orders_void = 0;   ///< bit i: expected_order + i will not come
+  std::uint16_t last_order = 0;    ///< while this end drains: the last one of the peer that had begun to come before
+  MessageList held_back;           ///< of the peer, by order
+  MessageList queued;              ///< own ones without a slot: some only while has_slot_free() says no
+  MessageList high_queued;         ///< the same of those that are high
   SlotsBackwards outgoing;
   std::array<SlotUse, kSlots> incoming;
 

@@ -52,6 +52,38 @@ TEST(Drain, ends_sessions_with_nothing_to_do_at_once) {
   }
 }
 
+/// The answer of a stream may overtake pieces: only the application knows when it has them all, and says so when it
+/// gives the answer back.
+TEST(Drain, leaves_a_session_to_streams_until_their_answers_are_given_back) {
+  EndpointConfig config = small();
+  config.streams = true;
+  Two two(config, config);
+  ASSERT_EQ(two.client.endpoint
+                .request(two.session, {two.payload.data(), 20}, {}, {.response_in_endpoint = true, .stream = true},
+                         two.net.now)
+                .status,
+            CallStatus::ok);
+  ASSERT_TRUE(two.until(two.server, EventKind::stream_request));
+  two.server.endpoint.drain(after(two.net, 20'000 * kMs), two.net.now);
+  const MessageId asked = Two::first(two.server, EventKind::stream_request).id;
+  ASSERT_EQ(two.server.endpoint.respond(asked, {two.payload.data(), 20}, {.stream = true}, two.net.now),
+            CallStatus::ok);
+  ASSERT_TRUE(two.until(two.client, EventKind::response));
+  two.net.run_for(Nanos{500 * kMs});
+  ASSERT_EQ(two.server.endpoint.send(two.there, {two.payload.data(), 100}, {.stream = true}, two.net.now).status,
+            CallStatus::ok);
+  ASSERT_TRUE(two.until(two.client, EventKind::stream_piece));
+  EXPECT_EQ(two.client.endpoint.release(Two::first(two.client, EventKind::stream_piece).id, two.net.now),
+            CallStatus::ok);
+  two.net.run_for(Nanos{500 * kMs});
+  EXPECT_TRUE(two.client.endpoint.facts(two.session).established);
+  EXPECT_EQ(two.client.endpoint.release(Two::first(two.client, EventKind::response).id, two.net.now), CallStatus::ok);
+  const Nanos begun = two.net.now;
+  ASSERT_TRUE(two.net.run([&] { return two.server.endpoint.drained(); }));
+  EXPECT_LT(two.net.now.value - begun.value, 50 * kMs);
+  EXPECT_EQ(Two::first(two.client, EventKind::lost).reason, LossReason::going_away);
+}
+
 TEST(Drain, answers_what_was_taken_and_refuses_what_comes_anew) {
   for (const bool ordered : {false, true}) {
     Two two(small(), small(), {.ordered = ordered});

@@ -43,9 +43,7 @@ bool equal(const packet::MessageProof& one, const packet::MessageProof& other) {
 }  // namespace
 
 bool Handshake::may_answer(const PeerAddress& stranger) {
-  if (!core_.strays.full() && core_.strangers.admits(stranger, core_.context.now())) return true;
-  core_.context.drop(MessageDrop::no_reply_room);
-  return false;
+  return !core_.strays.full() && core_.strangers.admits(stranger, core_.context.now());
 }
 
 /// After may_answer().
@@ -197,13 +195,11 @@ void Handshake::receive_hello(const Datagram& datagram) {
   packet::MessageHello hello;
   const bool good = read(datagram, hello) && hello.nonce != 0;
   const bool proven = good && tokens_.proves(datagram.from, hello, core_.context.now());
-  if (proven ? !core_.proven.admits(datagram.from, core_.context.now()) : !may_answer(datagram.from)) {
-    if (proven) core_.context.drop(MessageDrop::no_reply_room);
-    return;
-  }
+  const bool admitted = proven ? core_.proven.admits(datagram.from, core_.context.now()) : may_answer(datagram.from);
+  if (!admitted) return core_.context.drop(MessageDrop::no_reply_room);
   if (!good) return core_.context.drop(MessageDrop::malformed);
   const auto reject = [&](packet::MessageReject::Reason reason) {
-    if (core_.strays.full()) return core_.context.drop(MessageDrop::no_reply_room);
+    if (core_.strays.full()) return;  // the hello has been counted
     reply(datagram.from, packet::MessageReject{hello.session, hello.nonce, reason});
   };
   if (!core_.context.config.accept) {

@@ -30,7 +30,7 @@ class Handshake {
   void receive_wrong_version(const Datagram& datagram);
   /// What the network says of a packet that was sent here; Endpoint::unreachable().
   void take_unreachable(const Unreachable& said);
-  /// Tells a sender that its packet's session is unknown.
+  /// Tells a sender that its packet's session is unknown, if it can be answered. The packet has been counted.
   void reset(const PeerAddress& to, const packet::MessageHeader& header);
   /// The peer has shown the cookie, and with protection that it has the keys: the session that it opened is the
   /// application's. Only now one that the peer had under the same id is over.
@@ -62,7 +62,7 @@ class Handshake {
   [[nodiscard]] PacketProtection& protection() const { return *core_.context.config.protection; }
   [[nodiscard]] bool authentic(const Datagram& datagram, const packet::MessageHello& hello);
   [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
-  /// Whether a stranger's packet can be answered; counts it.
+  /// Whether a stranger's packet can be answered. If so, it uses up a part of what strangers may have.
   [[nodiscard]] bool may_answer(const PeerAddress& stranger);
   template <typename Packet>
   void reply(const PeerAddress& to, const Packet& packet);

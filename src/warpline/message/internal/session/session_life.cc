@@ -55,6 +55,7 @@ void SessionLife::begin(Session& session) {
   session.busy_count = 0;
   session.free_slots = ~std::uint64_t{0};
   session.unfinished = 0;
+  session.open_streams = 0;
   session.next_order = session.first_order = session.expected_order = 0;
   session.orders_done = session.orders_void = 0;
   session.reason = session.doubt = LossReason::none;
@@ -125,6 +126,7 @@ void SessionLife::peer_leaves(Session& session) {
 
 bool SessionLife::leave_if_over(Session& session) {
   if (!session.peer_leaves || !session.opened_here) return false;
+  if (session.open_streams != 0) return false;
   const auto has_message = [](const SlotUse& slot) { return slot.message != kNone; };
   if (session.free_slots != ~std::uint64_t{0} || std::ranges::any_of(session.incoming, has_message)) return false;
   if (session.unacknowledged != 0 || session.ack_now || core_.farewells.full()) {

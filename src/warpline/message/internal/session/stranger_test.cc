@@ -133,6 +133,45 @@ TEST(Stranger, under_a_million_random_addresses_a_second_leaves_new_peers_their_
   EXPECT_GT(server.endpoint.counters().dropped(MessageDrop::no_reply_room), 50'000U);
 }
 
+TEST(Stranger, is_counted_once_a_datagram_also_where_it_cannot_be_answered) {
+  EndpointConfig config = small();
+  config.accept = false;
+  Loopback net(3);
+  Loopback::Host& host = net.add(config);
+  std::uint64_t sent = 0;
+  const auto receive = [&](const std::vector<std::uint8_t>& bytes) {
+    Datagram datagram;
+    std::vector<std::uint8_t> head = bytes;
+    datagram.head = head.data();
+    datagram.head_length = static_cast<std::uint32_t>(head.size());
+    datagram.from = peer_address(Ipv4Address{{192, 0, 2, static_cast<std::uint8_t>(sent)}}, 9);
+    host.endpoint.receive({&datagram, 1}, net.now);
+    ++sent;
+  };
+  for (int i = 0; i < 1000; ++i) {  // there is room for 256 answers
+    const Hello hello;
+    std::vector<std::uint8_t> bytes(hello.bytes, hello.bytes + sizeof hello.bytes);
+    receive(bytes);
+    bytes[1] = static_cast<std::uint8_t>((packet::kMessageVersion + 1) << 4 | (bytes[1] & 0xf));
+    receive(bytes);
+    std::vector<std::uint8_t> of_session(packet::MessageHeader::kLength);
+    packet::MessageHeader header;
+    header.session = 77;
+    header.cookie = 5;
+    header.flags = packet::kMessagePing;
+    packet::emit(header, of_session.data());
+    receive(of_session);
+  }
+  const EndpointCounters& counters = host.endpoint.counters();
+  std::uint64_t counted = counters.packets_in.get();
+  for (const Counter& drop : counters.drops) counted += drop.get();
+  EXPECT_EQ(counted, sent);
+  EXPECT_GT(counters.dropped(MessageDrop::not_accepting), 0U);
+  EXPECT_EQ(counters.dropped(MessageDrop::wrong_version), 1000U);
+  EXPECT_EQ(counters.dropped(MessageDrop::unknown_session), 1000U);
+  EXPECT_GT(counters.dropped(MessageDrop::no_reply_room), 700U);
+}
+
 TEST(Stranger, may_be_limited_to_none_a_second_which_counts_as_one) {
   Two two;
   two.server.endpoint.limit_peers({}, 0);

@@ -128,7 +128,7 @@ CallStatus Submissions::release(const MessageId& id) {
   if (message == nullptr) return CallStatus::unknown_message;
   if (message->role == TransferRole::own_request) {
     if (!message->lent || message->event_due || message->finishing) return CallStatus::unknown_message;
-    message->lent = false;
+    transfers_.take_back(*message);
     transfers_.free_if_over(id.index);
     return CallStatus::ok;
   }

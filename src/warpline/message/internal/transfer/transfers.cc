@@ -116,6 +116,17 @@ void Transfers::lend(Message& message) {
   if (message.share != MemoryShare::none) give_up_share(core_.sessions[message.session], message);
   message.lent = message.status == MessageStatus::ok;
   if (!message.lent) core_.messages.give_in(message);
+  if (message.lent && message.has(packet::MessageFragment::kStream)) {
+    if (Session* session = session_of(message)) ++session->open_streams;
+  }
+}
+
+void Transfers::take_back(Message& message) {
+  message.lent = false;
+  Session* const session = message.has(packet::MessageFragment::kStream) ? session_of(message) : nullptr;
+  if (session == nullptr) return;
+  --session->open_streams;
+  if (session->peer_leaves) core_.timers.arm(*session, core_.context.now());
 }
 
 void Transfers::end_response(std::uint32_t index, MessageStatus status) {

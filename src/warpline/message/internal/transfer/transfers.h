@@ -116,6 +116,8 @@ class Transfers {
     finish(index, status);
   }
   void end_response(std::uint32_t index, MessageStatus status);
+  /// The application gives back a response that it was lent.
+  void take_back(Message& message);
   /// Ends an own message early; its slot is free when the peer knows.
   void withdraw_own(Session& session, std::uint32_t index, MessageStatus status);
   /// The peer takes nothing new: what has not left ends as refused, so that it may be asked of another.
