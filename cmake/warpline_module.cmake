@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# warpline_module(NAME LEVEL n [FOLDER folder] [EXCEPT folder] [USES modules...] [EXTERNAL targets...])
+# warpline_module(NAME ABOUT text [DPDK] [FOLDER folder] [EXCEPT folder] [USES modules...] [EXTERNAL targets...])
+#
+# ABOUT says what the module is, for the table in ARCHITECTURE.md, which setup/check_layers.py writes. DPDK: its sources may
+# call DPDK. USES: whose headers they include, all declared before it; none that they do not.
 #
 # Makes the library warpline_NAME from the sources under src/warpline/NAME, or under FOLDER (from the project's root),
 # less those of its subfolder EXCEPT, which is a module of its own; and, with tests on, one test program from its *_test.*
@@ -124,7 +127,7 @@ function(warpline_optimise option)
 endfunction()
 
 function(warpline_module name)
-  cmake_parse_arguments(arg "" "LEVEL;FOLDER;EXCEPT" "USES;EXTERNAL" ${ARGN})
+  cmake_parse_arguments(arg "DPDK" "ABOUT;FOLDER;EXCEPT" "USES;EXTERNAL" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/warpline/${name})
   if(arg_FOLDER)
     set(folder ${PROJECT_SOURCE_DIR}/${arg_FOLDER})

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the sources against the module graph in cmake/modules.cmake and the rules of CONTRIBUTING.md.
 
-check_layers.py [ROOT]: one line a violation, exit 1 if there is any.
+check_layers.py [--write] [ROOT]: one line a violation, exit 1 if there is any. --write brings the table of modules in
+ARCHITECTURE.md up to date first.
 """
 
 import collections
 import pathlib
 import re
+import shlex
 import sys
 from typing import NamedTuple
 
@@ -17,9 +19,6 @@ CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "plug
 MAX_LINES = 600
 MAX_SOURCES = 25  # of a folder
 BESIDE_SOURCES = re.compile(r"_(test|bench|testing)\.\w+$")  # what lies beside them does not count, nor do subfolders
-# Modules that call DPDK; drivers/ lies outside src/ and apps/.
-DPDK_MODULES = {"runtime", "port", "doctor", "memory", "datapath", "ethdev_transport", "forward", "router", "traffic", "report"}
-DPDK_MODULES |= {"stream_port", "ingest", "service", "bench", "vnic_api", "exporter"}
 CUDA_MODULE = "gpu"
 
 MODULE = re.compile(r"^warpline_module\(([^)]*)\)", re.M)
@@ -32,11 +31,14 @@ CUDA_TESTING = "warpline/gpu/gpu_testing.cuh"  # what such tests of any module c
 CUDA_USE = re.compile(r"\bcuda[A-Z]\w*\s*\(|#\s*include\s+<cuda_runtime")
 DPDK_USE = re.compile(r"\brte_[a-z]")
 MODULES_WITH_ROOMS = ("src/", "apps/")  # where a folder in rooms is a module, whose headers lie beside its rooms
-FIELDS = ("LEVEL", "FOLDER", "EXCEPT", "USES", "EXTERNAL")
+FIELDS = ("ABOUT", "DPDK", "FOLDER", "EXCEPT", "USES", "EXTERNAL")
+TABLE = re.compile(r"(<!-- modules: [^\n]*-->\n).*?(<!-- end of modules -->)", re.S)  # in ARCHITECTURE.md
 
 
 class Module(NamedTuple):
-    level: int
+    level: int  # one above the highest that it uses
+    about: str
+    dpdk: bool  # may call DPDK
     folder: str  # from the root
     uses: list
 
@@ -49,20 +51,21 @@ def read_graph(text):
     """{name: Module} in the order of declaration, and what is wrong with the graph itself."""
     graph, wrong = {}, []
     for match in MODULE.finditer(text):
-        name, *words = match.group(1).split()
-        field, values = None, {key: [] for key in FIELDS}
+        name, *words = shlex.split(match.group(1))
+        field, values = None, {}
         for word in words:
             if word in FIELDS:
                 field = word
+                values[field] = []
             elif field:
                 values[field].append(word)
-        level = int(values["LEVEL"][0])
-        for used in values["USES"]:
-            if used not in graph:
-                wrong.append(f"cmake/modules.cmake: {name} uses {used}, which is not declared before it")
-            elif graph[used].level >= level:
-                wrong.append(f"cmake/modules.cmake: {name} (level {level}) uses {used} of level {graph[used].level}, not a lower one")
-        graph[name] = Module(level, (values["FOLDER"] or [f"src/warpline/{name}"])[0], values["USES"])
+        uses = values.get("USES", [])
+        wrong += [f"cmake/modules.cmake: {name} uses {used}, which is not declared before it" for used in uses if used not in graph]
+        if not values.get("ABOUT"):
+            wrong.append(f"cmake/modules.cmake: {name} does not say what it is about (ABOUT)")
+        level = 1 + max((graph[used].level for used in uses if used in graph), default=-1)
+        folder = values.get("FOLDER", [f"src/warpline/{name}"])[0]
+        graph[name] = Module(level, " ".join(values.get("ABOUT", [])), "DPDK" in values, folder, uses)
     return graph, wrong
 
 
@@ -191,12 +194,48 @@ def check_file(root, path, graph, folders, all_rooms):
     yield from check_includes(root, path, text, graph, folders, all_rooms)
     yield from check_rooms(path, text, all_rooms)
     module = module_of(path, graph)
-    if path.parts[0] in {"src", "apps"} and module not in DPDK_MODULES:
+    if path.parts[0] in {"src", "apps"} and not (module in graph and graph[module].dpdk):
         for match in DPDK_USE.finditer(text):
-            yield f"{path}:{line_of(text, match.start())}: rte_ outside {', '.join(sorted(DPDK_MODULES))} and drivers"
+            yield f"{path}:{line_of(text, match.start())}: rte_ outside modules that are declared with DPDK, and drivers"
     if path.suffix in {".h", ".cc"} and module != CUDA_MODULE:
         for match in CUDA_USE.finditer(text):
             yield f"{path}:{line_of(text, match.start())}: CUDA is called outside {CUDA_MODULE} and .cu files; tests include {CUDA_TESTING}"
+
+
+def check_uses(root, paths, graph):
+    """A module names no other that it includes nothing of."""
+    included = collections.defaultdict(set)
+    for path in paths:
+        module = module_of(path, graph) if path.suffix in CODE else None
+        if module is not None:
+            text = (root / path).read_text(encoding="utf-8", errors="replace")
+            included[module] |= {included_module(match.group(1), graph) for match in INCLUDE.finditer(text)}
+    for name, module in graph.items():
+        for used in module.uses:
+            if used in graph and used not in included[name]:
+                yield f"cmake/modules.cmake: {name} uses {used}, and includes nothing of it"
+
+
+def table_of(graph):
+    """The rows of ARCHITECTURE.md's table of modules, lowest level first."""
+    rows = ["| level | module | what it is |", "| --- | --- | --- |"]
+    for name, module in sorted(graph.items(), key=lambda item: item[1].level):
+        place = module.folder.removeprefix("src/warpline/")
+        rows.append(f"| {module.level} | `{place if module.folder.startswith('src/') else module.folder}` | {module.about} |")
+    return "\n".join(rows) + "\n"
+
+
+def check_table(root, graph, write):
+    """The table in ARCHITECTURE.md is that of the graph; `write` makes it so."""
+    file = root / "ARCHITECTURE.md"
+    text = file.read_text(encoding="utf-8")
+    fresh, count = TABLE.subn(lambda match: match.group(1) + table_of(graph) + match.group(2), text)
+    if count != 1:
+        yield "ARCHITECTURE.md: no place for the table of modules (<!-- modules: ... --> and <!-- end of modules -->)"
+    elif fresh != text and write:
+        file.write_text(fresh, encoding="utf-8")
+    elif fresh != text:
+        yield "ARCHITECTURE.md: the table of modules is not that of cmake/modules.cmake; setup/check_layers.py --write makes it so"
 
 
 def check_sizes(paths):
@@ -207,7 +246,7 @@ def check_sizes(paths):
             yield f"{folder}: {count} sources; split it by concept ({MAX_SOURCES} at most)"
 
 
-def check(root):
+def check(root, write=False):
     root = pathlib.Path(root)
     declared = (root / "cmake/modules.cmake").read_text()
     graph, violations = read_graph(declared)
@@ -223,12 +262,16 @@ def check(root):
     for path in paths:
         violations.extend(check_file(root, path, graph, folders, all_rooms))
     violations.extend(check_sizes(paths))
+    violations.extend(check_uses(root, paths, graph))
+    violations.extend(check_table(root, graph, write))
     return violations
 
 
 def main():
-    root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
-    violations = check(root)
+    arguments = sys.argv[1:]
+    write = "--write" in arguments
+    roots = [argument for argument in arguments if argument != "--write"]
+    violations = check(roots[0] if roots else pathlib.Path(__file__).resolve().parent.parent, write)
     for violation in violations:
         print(violation)
     print(f"layers: {len(violations)} violations", file=sys.stderr)

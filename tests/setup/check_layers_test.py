@@ -13,13 +13,14 @@ import check_layers
 
 HEAD = "// SPDX-License-Identifier: Apache-2.0\n"
 HEADER = HEAD + "#pragma once\n"
+SPDX = "# SPDX-License-Identifier: Apache-2.0\n"
 GRAPH = """
-warpline_module(base    LEVEL 0 EXTERNAL fmt::fmt)
-warpline_module(packet  LEVEL 1 USES base)
-warpline_module(runtime LEVEL 2 USES base
-                EXTERNAL PkgConfig::dpdk)
-warpline_module(nested  LEVEL 2 FOLDER src/warpline/packet/nested USES base packet)
-warpline_module(page    LEVEL 1 FOLDER apps/warpline/page USES base EXTERNAL json::json)
+warpline_module(base ABOUT "what everything may need" EXTERNAL fmt::fmt)
+warpline_module(packet ABOUT "headers; no I/O" USES base)
+warpline_module(runtime ABOUT "DPDK's environment"
+                DPDK USES base EXTERNAL PkgConfig::dpdk)
+warpline_module(nested ABOUT "a folder in another's" FOLDER src/warpline/packet/nested USES base packet)
+warpline_module(page ABOUT "pages" FOLDER apps/warpline/page USES base EXTERNAL json::json)
 warpline_folder(apps/warpline USES base packet page)
 warpline_folder(tests/sim     USES base)
 warpline_folder(drivers/nic   USES base)
@@ -34,10 +35,14 @@ class CheckLayersTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        self.write("cmake/modules.cmake", "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH)
+        self.write("cmake/modules.cmake", SPDX + GRAPH)
         self.write("src/warpline/base/units.h", HEADER)
         self.write("src/warpline/packet/view.h", HEADER + '#include "warpline/base/units.h"\n')
         self.write("src/warpline/runtime/port.cc", HEAD + '#include "warpline/base/units.h"\n#include <rte_ethdev.h>\n')
+        self.write("src/warpline/packet/nested/used.h", HEADER + '#include "warpline/base/units.h"\n#include "warpline/packet/view.h"\n')
+        self.write("apps/warpline/page/text/used.h", HEADER + '#include "warpline/base/units.h"\n')
+        self.write("ARCHITECTURE.md", "<!-- modules: of a test -->\n<!-- end of modules -->\n")
+        self.assertEqual(check_layers.check(self.root, write=True), [])
 
     def write(self, path, text):
         file = self.root / path
@@ -83,10 +88,10 @@ class CheckLayersTest(unittest.TestCase):
         self.expect("src/warpline/packet/bad_cuda_test.cc:2", "tests include warpline/gpu/gpu_testing.cuh")
 
     def test_what_tests_call_cuda_by_is_for_tests_with_device_code(self):
-        self.write("cmake/modules.cmake", "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH + "warpline_module(gpu LEVEL 1 USES base)\n")
+        self.write("cmake/modules.cmake", SPDX + GRAPH + 'warpline_module(gpu ABOUT "CUDA")\n')
         self.write("src/warpline/gpu/gpu_testing.cuh", HEADER)
         self.write("src/warpline/packet/a_cuda_test.cc", HEAD + '#include "warpline/gpu/gpu_testing.cuh"\n')
-        self.assertEqual(check_layers.check(self.root), [])
+        self.assertEqual(check_layers.check(self.root, write=True), [])
         self.write("src/warpline/packet/a_test.cc", HEAD + '#include "warpline/gpu/gpu_testing.cuh"\n')
         self.expect("src/warpline/packet/a_test.cc:2", "packet may not include gpu")
 
@@ -108,13 +113,28 @@ class CheckLayersTest(unittest.TestCase):
         self.expect("bench/new/rounds.cc:2", "bench/new has no row")
 
     def test_a_folder_that_uses_no_module(self):
-        self.write("cmake/modules.cmake", "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH + "warpline_folder(examples USES extra)\n")
+        self.write("cmake/modules.cmake", SPDX + GRAPH + "warpline_folder(examples USES extra)\n")
         self.expect("examples uses extra, which is no module")
 
-    def test_a_module_that_uses_one_of_its_own_level(self):
-        self.write("cmake/modules.cmake",
-                   "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH + "warpline_module(memory LEVEL 2 USES runtime)\n")
-        self.expect("memory (level 2) uses runtime of level 2")
+    def test_a_module_that_names_one_of_which_it_includes_nothing(self):
+        self.write("cmake/modules.cmake", SPDX + GRAPH.replace("FOLDER apps/warpline/page USES base", "FOLDER apps/warpline/page USES base packet"))
+        check_layers.check(self.root, write=True)
+        self.expect("page uses packet, and includes nothing of it")
+
+    def test_a_module_that_does_not_say_what_it_is(self):
+        self.write("cmake/modules.cmake", SPDX + GRAPH.replace('ABOUT "pages" ', ""))
+        check_layers.check(self.root, write=True)
+        self.expect("page does not say what it is about")
+
+    def test_the_table_of_modules(self):
+        table = (self.root / "ARCHITECTURE.md").read_text()
+        self.assertIn("| 1 | `packet` | headers; no I/O |\n", table)
+        self.assertIn("| 2 | `packet/nested` | a folder in another's |\n", table)
+        self.assertIn("| 1 | `apps/warpline/page` | pages |\n", table)
+        self.write("ARCHITECTURE.md", table.replace("headers", "heads"))
+        self.expect("the table of modules is not that of cmake/modules.cmake")
+        self.assertEqual(check_layers.check(self.root, write=True), [])
+        self.assertEqual((self.root / "ARCHITECTURE.md").read_text(), table)
 
     def test_a_file_that_is_too_long(self):
         self.write("src/warpline/base/long.cc", HEAD + "\n" * 600)
@@ -204,19 +224,11 @@ class CheckLayersTest(unittest.TestCase):
         self.write("apps/warpline/page/text/bad.h", HEADER + '#include "page/draw/chart.h"\n')
         self.expect("text/bad.h:3", "apps/warpline/page/text may not include draw, which is above it")
 
-    def test_a_graph_that_points_upwards(self):
-        self.write(
-            "cmake/modules.cmake",
-            "# SPDX-License-Identifier: Apache-2.0\n"
-            + GRAPH.replace("runtime LEVEL 2 USES base", "runtime LEVEL 1 USES packet base"),
-        )
-        self.expect("runtime (level 1) uses packet of level 1")
-
     def test_a_graph_with_a_cycle(self):
-        self.write(
-            "cmake/modules.cmake",
-            "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH.replace("USES base)", "USES base runtime)"),
-        )
+        self.write("cmake/modules.cmake", SPDX + GRAPH.replace("headers; no I/O\" USES base", "headers; no I/O\" USES base runtime"))
+        self.write("src/warpline/packet/up.h", HEADER + '#include "warpline/runtime/port.h"\n')
+        self.write("src/warpline/runtime/port.h", HEADER)
+        check_layers.check(self.root, write=True)
         self.expect("packet uses runtime, which is not declared before it")
 
 
