@@ -72,8 +72,8 @@ class Ledger {
     bool peers_lost = false;  ///< sessions may have been given up, and with them one-way messages that had arrived and
                               ///< waited for their turn
     std::vector<bool> drained{};  ///< by host
-    std::vector<bool> deaf{};     ///< by host: lost most of what was sent to it, because it was away
-    bool in_time = false;         ///< hosts that drained had all the time that answers took
+    std::vector<bool> deaf{};  ///< by host: its ring lost most of what was sent to it, because it was away or too slow
+    bool in_time = false;      ///< hosts that drained had all the time that answers took
 
     /// Sessions between these hosts may have been given up, whether or not one of them drained.
     [[nodiscard]] bool may_lose(std::uint32_t from, std::uint32_t to) const {
