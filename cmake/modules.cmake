@@ -96,12 +96,12 @@ warpline_module(nccl_dpdk ABOUT "NCCL's network over DPDK ports"
 warpline_module(stream_port ABOUT "TCP connections received and sent through any ethdev port"
                DPDK USES base packet gpu runtime memory port route stream EXTERNAL PkgConfig::dpdk)
 
-warpline_module(forward ABOUT "forwarding between ports, on host threads or GPUs"
-               DPDK USES base packet gpu machine queues runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(router ABOUT "l3forward: lookup tables that change under traffic, and the stages that route"
                DPDK USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(traffic ABOUT "frames with number, time and pattern, and the check of every byte of them"
                DPDK USES base packet runtime memory port datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(forward ABOUT "forwarding between ports, on host threads or GPUs"
+               DPDK USES base packet gpu machine queues runtime memory handoff port workload datapath traffic EXTERNAL PkgConfig::dpdk)
 
 warpline_module(ingest ABOUT "packets for a consumer on a GPU or the CPU, and what consumers check"
                DPDK USES base batching flow packet gpu runtime memory handoff port transport datapath forward traffic EXTERNAL PkgConfig::dpdk)

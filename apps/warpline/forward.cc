@@ -25,28 +25,28 @@ namespace warpline {
 namespace {
 
 /// One `forward` run, from the command line to the report.
-class ForwardRun : ForwarderFrame {
+class ForwardCommand : ForwarderFrame {
  public:
-  explicit ForwardRun(const config::LoadedConfig& loaded) : ForwarderFrame(loaded) {}
+  explicit ForwardCommand(const config::LoadedConfig& loaded) : ForwarderFrame(loaded) {}
 
   Result<int> run() {
-    WARPLINE_CHECK(plan_forwarding(config_.forward.loopback || config_.forward.tx_first != 0));
-    WARPLINE_CHECK(open());
-    WARPLINE_CHECK(prepare(nullptr, [this](FarOptions& far) {
+    const bool makes_traffic = config_.forward.loopback || config_.forward.tx_first != 0;
+    WARPLINE_CHECK(plan_forwarding(makes_traffic, [this](forward::LoopbackSettings& far) {
       if (effect() == workload::FrameEffect::macs_swapped) far.macs = traffic::MacRule::swapped;
     }));
-    announce(ports(), &ports_->recycling());
+    WARPLINE_CHECK(open());
+    WARPLINE_CHECK(prepare(nullptr));
+    announce(ports(), &opened_ports().recycling());
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       report::add(snapshot, totals());
       report::add(snapshot, ports());
-      report::add(snapshot, forwarder_->paths(), ports());
+      report::add(snapshot, forwarder().paths(), ports());
       if (capture_) report::add(snapshot, capture_->totals());
     }));
     WARPLINE_CHECK(launch_forwarding([this] { return begin(); }));
     const report::LiveResult live = supervise(
         {.totals = [this] { return totals(); }, .through = [this] { return forwarded(); }, .look = [this] { look(); }});
     if (capturing_) gpu::stop_profiler_capture();
-    finish_forwarding();
     return report(live);
   }
 
@@ -57,8 +57,8 @@ class ForwardRun : ForwarderFrame {
   /// Sends --tx-first packets out of every port, so that something circulates on a wire that loops back.
   Result<void> send_first() {
     for (std::uint16_t i = 0; i < ports().size(); ++i) {
-      WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(i)));
-      traffic::Generator generator(*traffic_, i, ports_->sending_pool(i));
+      WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, opened_ports().sending_pool(i)));
+      traffic::Generator generator(*traffic_, i, opened_ports().sending_pool(i));
       first_ += traffic::send_frames(generator, {ports()[i].id(), 0}, config_.forward.tx_first);
     }
     return {};
@@ -66,12 +66,11 @@ class ForwardRun : ForwarderFrame {
 
   Result<void> begin() {
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
-    if (effect() != workload::FrameEffect::unknown) proof_.emplace(ports(), ports_->pools());
+    if (effect() != workload::FrameEffect::unknown) proof_.emplace(ports(), opened_ports().pools());
     return {};
   }
 
   void look() {
-    if (config_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure()) give_up();
     if (uses_gpu() && !capturing_ && forwarded().packets >= config_.run.warmup) {
       capturing_ = true;
       gpu::start_profiler_capture();
@@ -79,7 +78,7 @@ class ForwardRun : ForwarderFrame {
   }
 
   [[nodiscard]] RunTotals totals() const {
-    RunTotals totals = report::totals_of(*forwarder_, far_.get());
+    RunTotals totals = report::totals_of(forwarder(), far());
     if (config_.forward.tx_first != 0) {
       totals.generated = first_;
       totals.tx += first_;
@@ -93,7 +92,7 @@ class ForwardRun : ForwarderFrame {
 
   /// What the rate is of.
   [[nodiscard]] Tally forwarded() const {
-    Tally tally = report::forwarded_by(*forwarder_);
+    Tally tally = report::forwarded_by(forwarder());
     if (!counts_bytes()) {
       const std::uint64_t sent = device_bytes(&port::PortCounters::tx_packets, &port::PortCounters::tx_bytes);
       tally.bytes = sent - std::min(sent, first_.bytes);
@@ -101,7 +100,7 @@ class ForwardRun : ForwarderFrame {
     return tally;
   }
 
-  [[nodiscard]] bool counts_bytes() const { return forwarder_->paths().front()->counts_bytes; }
+  [[nodiscard]] bool counts_bytes() const { return forwarder().paths().front()->counts_bytes; }
 
   /// Where no stage weighs the packets, the devices say how many bytes they were; 0 if one of them does not count.
   [[nodiscard]] std::uint64_t device_bytes(std::uint64_t port::PortCounters::* packets,
@@ -121,12 +120,12 @@ class ForwardRun : ForwarderFrame {
 
   /// On a static wire the frames themselves say what was done to them.
   void prove(report::RunReport& report) const {
-    if (proof_->by_buffers() && forwarder_->failure()) {
+    if (proof_->by_buffers() && forwarder().failure()) {
       report.notes.push_back("buffers were not verified: the engine that failed had some in hand");
       return;
     }
     const bool swaps = effect() == workload::FrameEffect::macs_swapped;
-    const forward::StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder_->paths());
+    const forward::StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder().paths());
     if (outcome.checked == 0) {
       if (config_.run.verify && !config_.forward.loopback) report.notes.push_back("no frame's bytes were verified");
       return;
@@ -141,12 +140,11 @@ class ForwardRun : ForwarderFrame {
     report::RunReport report = begin_report(live, ports());
     report.totals = totals();
     report.queues = far_queues();
-    report.counted = report::counted_by(*forwarder_);
+    report.counted = report::counted_by(forwarder());
     if (capture_) report.add_capture(capture_->totals());
-    if (uses_gpu()) report.gpu = gpu_totals(ports_->gpu_memory().value);
+    if (uses_gpu()) report.gpu = gpu_totals(opened_ports().gpu_memory().value);
     if (proof_) prove(report);
-    const std::span<const port::Port> all = ports();
-    add_recycling(report, ports_->recycling(), config_.forward.loopback ? all.first(1) : all);
+    add_recycling(report, opened_ports().recycling(), near_ports());
     for (const port::Port& port : ports()) {
       const std::string& access = port.setup().device_access;
       if (!access.empty()) report.notes.push_back(fmt::format("port {} reaches GPU memory {}", port.name(), access));
@@ -155,7 +153,7 @@ class ForwardRun : ForwarderFrame {
         first_.packets < wanted) {
       report.notes.push_back(fmt::format("of {} packets to send first, the ports took {}", wanted, first_.packets));
     }
-    const std::optional<Error> failure = forwarder_->failure();
+    const std::optional<Error> failure = forwarder().failure();
     if (failure) report.notes.push_back(failure->message());
     print(report);
     if (failure && config_.forward.on_gpu_failure == datapath::GpuFailure::stop) {
@@ -172,6 +170,6 @@ class ForwardRun : ForwarderFrame {
 
 }  // namespace
 
-Result<int> run_forward(const config::LoadedConfig& loaded) { return ForwardRun(loaded).run(); }
+Result<int> run_forward(const config::LoadedConfig& loaded) { return ForwardCommand(loaded).run(); }
 
 }  // namespace warpline

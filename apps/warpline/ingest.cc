@@ -37,23 +37,17 @@ class IngestCommand : ForwarderFrame {
   Result<int> run() {
     WARPLINE_CHECK(choose_engine());
     choose_consumer();
-    WARPLINE_CHECK(plan_forwarding(config_.forward.loopback || verifies()));
-    WARPLINE_CHECK(open(!overruns()));
+    WARPLINE_CHECK(plan_forwarding(config_.forward.loopback || verifies(),
+                                   [this](forward::LoopbackSettings& far) { change_far(far); }));
+    WARPLINE_CHECK(open());
     WARPLINE_CHECK(check_device_pool());
     static_wires_ = ingest::on_static_wires(config_.ports);
-    if (static_wires_ && verifies()) ingest::fill_with_frames(ports_->pools(), *traffic_, ticks_now());
-    WARPLINE_CHECK(prepare(stage_maker(), [this](FarOptions& far) { change_far(far); }));
+    if (static_wires_ && verifies()) ingest::fill_with_frames(opened_ports().pools(), *traffic_, ticks_now());
+    WARPLINE_CHECK(prepare(stage_maker()));
     announce(ports());
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) { add_metrics(snapshot); }));
     WARPLINE_CHECK(launch_forwarding());
-    const report::LiveResult live = supervise({.totals = [this] { return totals(); },
-                                               .through = [this] { return paths_.delivered(); },
-                                               .look =
-                                                   [this] {
-                                                     if (forwarder_->failure()) give_up();
-                                                   }});
-    finish_forwarding();
-    return report(live);
+    return report(supervise({.totals = [this] { return totals(); }, .through = [this] { return paths_.delivered(); }}));
   }
 
  private:
@@ -100,7 +94,7 @@ class IngestCommand : ForwarderFrame {
 
   /// Where the NIC writes GPU memory, its pools are what the budget is for, or half of it with frames.
   Result<void> check_device_pool() const {
-    const Bytes taken = ports_->gpu_memory();
+    const Bytes taken = opened_ports().gpu_memory();
     const Bytes budget = ingest::share_of_budget(config_.ingest, 1).packets;
     if (!config_.ingest.gpu_memory || taken <= budget) return {};
     return usage_error(fmt::format("cannot keep {} bytes of GPU memory", config_.ingest.gpu_memory->value),
@@ -130,23 +124,15 @@ class IngestCommand : ForwarderFrame {
   /// and what is too much is the port's to drop.
   [[nodiscard]] bool overruns() const { return is_given(loaded_, "traffic.rate") && !transmits(); }
 
-  void change_far(FarOptions& far) const {
-    if (overruns()) far.window = 0;
-    if (!transmits()) far.arrived = [this] { return arrived(); };
-    far.receives = ports().size() > 1;
-  }
-
-  /// Packets that the consumer has taken or refused.
-  [[nodiscard]] std::uint64_t arrived() const {
-    std::uint64_t packets = paths_.delivered().packets;
-    for (const auto& path : forwarder_->paths()) packets += path->sent.drops.total();
-    return packets;
+  void change_far(forward::LoopbackSettings& far) const {
+    far.closed_loop = !overruns();
+    if (!transmits()) far.taken = [this] { return paths_.delivered().packets; };
   }
 
   [[nodiscard]] RunTotals totals() const {
-    return ingest_run_totals({.forwarder = *forwarder_,
+    return ingest_run_totals({.forwarder = forwarder(),
                               .paths = paths_,
-                              .far = far_.get(),
+                              .far = far(),
                               .near_port = ports().front(),
                               .transmits = transmits(),
                               .verifies = verifies()});
@@ -155,9 +141,9 @@ class IngestCommand : ForwarderFrame {
   void add_metrics(metrics::Snapshot& snapshot) const {
     report::add(snapshot, totals());
     report::add(snapshot, ports());
-    const ingest::IngestTotals from = paths_.totals(forwarder_->paths());
+    const ingest::IngestTotals from = paths_.totals(forwarder().paths());
     report::IngestReport so_far;
-    for (const auto& path : forwarder_->paths()) so_far.ring_full += path->received.ring_full.get();
+    for (const auto& path : forwarder().paths()) so_far.ring_full += path->received.ring_full.get();
     if (from.copies != 0) so_far.copies = {.count = from.copies, .bytes = from.copied_bytes};
     so_far.batching = from.batching;
     so_far.gpu = from.gpu;
@@ -168,25 +154,23 @@ class IngestCommand : ForwarderFrame {
   int report(const report::LiveResult& live) {
     report::RunReport report = begin_report(live, ports());
     report.totals = totals();
-    const std::span<const port::Port> all = ports();
-    const std::span<const port::Port> near = config_.forward.loopback ? all.first(1) : all;
-    std::optional<Error> failure = forwarder_->failure();
+    std::optional<Error> failure = forwarder().failure();
     const Result<std::optional<ingest::FrameTotals>> frames = paths_.end_frames();
     if (!frames && !failure) failure = frames.error();
     report.queues = far_queues();
-    report.ingest = ingest_report(*forwarder_, paths_, near, report.totals);
+    report.ingest = ingest_report(forwarder(), paths_, near_ports(), report.totals);
     report.ingest->consumer = config_.ingest.frame.empty() ? name(consumer_) : "frames";
     if (frames && *frames) add_frames(*report.ingest, **frames);
     report.ingest->engine = name(config_.forward.engine);
-    report.ingest->memory_bytes += ports_->gpu_memory().value;
+    report.ingest->memory_bytes += opened_ports().gpu_memory().value;
     if (on_gpu()) report.gpu = gpu_totals(report.ingest->memory_bytes);
     if (verifies()) {
       report.notes.push_back("the consumer runs on several packets at a time, so reordered ones are not counted");
     }
-    if (verifies() && !far_ && !static_wires_) {
+    if (verifies() && far() == nullptr && !static_wires_) {
       report.notes.push_back("missing packets are not known here: they are what was sent elsewhere, less what came");
     }
-    for (const port::Port& port : all) {
+    for (const port::Port& port : ports()) {
       for (const auto& [counter, value] : port.extended_counters()) {
         const bool of_fault = counter.starts_with("fault_") || (counter == "tx_queue_full" && injects());
         if (of_fault && value != 0) report.ingest->faults.emplace_back(counter, value);

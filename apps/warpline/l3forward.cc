@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "frame/forward_frame.h"
+#include "warpline/forward/planned_ports.h"
 #include "warpline/report/live.h"
 #include "warpline/report/route_totals.h"
 #include "warpline/report/run_end.h"
@@ -35,17 +36,23 @@ class L3ForwardRun : PathsFrame {
     if (router_) router_->stop();
     workers_.reset();
     finish_captures();  // before the router's paths are gone
-    if (ports_) ports_->stop();
+    if (planned_ && planned_->opened()) opened_ports().stop();
+    door_.reset();
+    capture_.reset();
+    taps_.reset();
   }
 
   Result<int> run() {
     WARPLINE_TRY(const route::RouteSet routes, read_routes());
-    WARPLINE_CHECK(plan_paths(router::lay_out_routing));
-    WARPLINE_CHECK(open_ports({}, router::route_memory(config_.l3forward.lookup, routes)));
-    announce(ports(), &ports_->recycling());
-    WARPLINE_TRY(router_, router::Router::create(config_.datapath(), config_.l3forward, layout_, lcores_, route_ports(),
-                                                 routes));
-    router_->recycle_with(ports_->recycling());
+    WARPLINE_TRY(planned_, forward::PlannedPorts::plan(config_.datapath(), config_.runtime, router::lay_out_routing));
+    config_.run.packets = planned_->settings().packets;
+    lcores_ = planned_->lcores();
+    WARPLINE_CHECK(planned_->open({}, router::route_memory(config_.l3forward.lookup, routes)));
+    eal_.emplace(planned_->take_eal());
+    announce(ports(), &opened_ports().recycling());
+    WARPLINE_TRY(router_, router::Router::create(config_.datapath(), config_.l3forward, planned_->layout(), lcores_,
+                                                 route_ports(), routes));
+    router_->recycle_with(opened_ports().recycling());
     WARPLINE_CHECK(open_captures(ports(), router_->paths(), router_->turns()));
     reload_by([this](const config::Config& next) { return take_over(next); });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
@@ -55,7 +62,7 @@ class L3ForwardRun : PathsFrame {
       report::add(snapshot, router_->paths(), ports());
       if (capture_) report::add(snapshot, capture_->totals());
     }));
-    announce_ports(ports(), router_->paths());
+    announce_ports(opened_ports(), router_->paths());
     WARPLINE_CHECK(launch(workers_, [this](std::size_t role) { router_->run(role); }));
     if (capture_) capture_->start();
     const report::LiveResult live = supervise();
@@ -65,6 +72,10 @@ class L3ForwardRun : PathsFrame {
   }
 
  private:
+  [[nodiscard]] forward::ForwardPorts& opened_ports() { return planned_->ports(); }
+  [[nodiscard]] const forward::ForwardPorts& opened_ports() const { return planned_->ports(); }
+  [[nodiscard]] const std::vector<port::Port>& ports() const { return opened_ports().ports(); }
+
   [[nodiscard]] Result<route::RouteSet> read_routes() const {
     const runtime::SetupStep step("reading the routes");
     std::vector<route::RouterPort> own;
@@ -79,7 +90,7 @@ class L3ForwardRun : PathsFrame {
       const port::Port& port = ports()[i];
       routed.push_back({port.id(),
                         {.mac = port.mac(), .mtu = port.setup().mtu, .addresses = config_.ports[i].addresses},
-                        &ports_->sending_pool(i),
+                        &opened_ports().sending_pool(i),
                         port.watches()});
     }
     return routed;
@@ -89,7 +100,7 @@ class L3ForwardRun : PathsFrame {
     const auto done = [this] {
       tend();
       router_->tend();
-      if (inputs_.used_up(config_.run.packets, router_->received(), ports())) router_->stop();
+      if (planned_->used_up(router_->received())) router_->stop();
       return !workers_->running();
     };
     return report::run_live(config_.run,
@@ -118,11 +129,12 @@ class L3ForwardRun : PathsFrame {
     report.totals = report::totals_of(*router_);
     report.routing = report::routing_of(*router_);
     if (capture_) report.add_capture(capture_->totals());
-    add_recycling(report, ports_->recycling(), ports());
+    add_recycling(report, opened_ports().recycling(), ports());
     print(report);
     return report::exit_code(report, live.interrupted);
   }
 
+  std::unique_ptr<forward::PlannedPorts> planned_;
   std::unique_ptr<router::Router> router_;
   std::optional<runtime::Workers> workers_;
 };

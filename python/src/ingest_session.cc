@@ -77,15 +77,17 @@ Result<void> IngestSession::control() {
 
 Result<void> IngestSession::run() {
   const config::Config& config = loaded_.config;
-  WARPLINE_TRY(const auto run,
-               ingest::IngestRun::start_kept_frames(config.datapath(), config.ingest, inbox_, config.runtime,
-                                                    {.traffic = config.traffic,
-                                                     .packets = config.run.packets,
-                                                     .warmup = config.run.warmup,
-                                                     .seed = config.run.seed,
-                                                     .pipelines = config.forward.pipelines,
-                                                     .lossy = !config.ingest.faults.empty(),
-                                                     .returns = config.ingest.transmit}));
+  std::optional<forward::LoopbackSettings> loopback;
+  if (config.forward.loopback) {
+    WARPLINE_TRY(traffic::TrafficPlan plan, traffic::TrafficPlan::make(config.traffic, config.run.seed));
+    loopback.emplace(forward::LoopbackSettings{.plan = std::move(plan),
+                                               .rate = config.traffic.rate,
+                                               .burst = config.traffic.burst,
+                                               .warmup = config.run.warmup,
+                                               .drain = config.traffic.drain});
+  }
+  WARPLINE_TRY(const auto run, ingest::IngestRun::start_kept_frames(config.datapath(), config.ingest, inbox_,
+                                                                    config.runtime, std::move(loopback)));
   thread_.say_started();
   const report::LiveResult live = supervise(*run);
   const Result<void> done = run->finish();

@@ -28,22 +28,6 @@ std::string application() { return "warpline " + report::build_facts().at("versi
 
 }  // namespace
 
-Result<void> PathsFrame::plan_paths(LayOut& lay_out) {
-  WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports, config_.datapath().pool.memory));
-  config_.run.packets = inputs_.bound(config_.run.packets);
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  const datapath::DatapathSettings settings = config_.datapath();
-  layout_ = lay_out(settings, settings.near_nodes(inputs_.nodes), topology.cpus.size());
-  WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, layout_.requests));
-  return {};
-}
-
-Result<void> PathsFrame::open_ports(const forward::FarTraffic& far_traffic, Bytes beside) {
-  ports_.emplace(config_.datapath(), layout_, far_traffic);
-  WARPLINE_CHECK(start_eal(inputs_.specs, Bytes{ports_->host_memory().value + beside.value}));
-  return ports_->open();
-}
-
 Result<void> PathsFrame::open_captures(std::span<const port::Port> captured,
                                        std::span<const std::unique_ptr<datapath::QueuePath>> paths,
                                        std::vector<const TurnCount*> threads) {
@@ -105,13 +89,39 @@ void PathsFrame::tend() {
   if (door_) door_->poll();
 }
 
-Result<void> ForwarderFrame::plan_forwarding(bool makes_traffic) {
+void PathsFrame::announce_ports(const forward::ForwardPorts& ports,
+                                std::span<const std::unique_ptr<datapath::QueuePath>> paths) {
+  for (std::size_t i = 0; i < config_.ports.size(); ++i) {
+    if (config_.ports[i].addresses.empty()) continue;
+    const port::Port& port = ports.ports()[i];
+    port::Announcer& announcer = announce_by(
+        std::make_unique<port::Announcer>(port, port.mac(), config_.ports[i].addresses, ports.sending_pool(i)));
+    const port::PortQueue first{port.id(), 0};
+    const auto path = std::ranges::find(paths, first, [](const auto& any) { return any->rx; });
+    if (path != paths.end()) (*path)->announcer = &announcer;
+  }
+}
+
+Result<void> ForwarderFrame::plan_forwarding(bool makes_traffic,
+                                             const std::function<void(forward::LoopbackSettings&)>& change_far) {
   if (makes_traffic) {
     WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
     traffic_.emplace(std::move(traffic));
   }
   WARPLINE_CHECK(name_gpus());
-  return plan_paths(datapath::lay_out_forward);
+  std::optional<forward::LoopbackSettings> loopback;
+  if (config_.forward.loopback) {
+    loopback.emplace(forward::LoopbackSettings{.plan = *traffic_,
+                                               .rate = config_.traffic.rate,
+                                               .burst = config_.traffic.burst,
+                                               .warmup = config_.run.warmup,
+                                               .drain = config_.traffic.drain});
+    if (change_far) change_far(*loopback);
+  }
+  WARPLINE_TRY(run_, forward::ForwardRun::plan(config_.datapath(), config_.runtime, std::move(loopback)));
+  config_.run.packets = run_->settings().packets;
+  lcores_ = run_->plan();
+  return {};
 }
 
 /// Puts the GPUs of this machine in the place of "all", no more than there are pipelines.
@@ -128,152 +138,64 @@ Result<void> ForwarderFrame::name_gpus() {
   return {};
 }
 
-Result<void> ForwarderFrame::open(bool closed_loop) {
+Result<void> ForwarderFrame::open() {
   if (config_.forward.nvtx) WARPLINE_CHECK(gpu::start_tracing());
-  return open_ports({.max_frame = traffic_ ? traffic_->max_frame_bytes() : 0,
-                     .burst = config_.traffic.burst,
-                     .closed_loop = closed_loop});
+  WARPLINE_CHECK(run_->open());
+  eal_.emplace(run_->take_eal());
+  return {};
 }
 
-Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages,
-                                     const std::function<void(FarOptions&)>& change_far) {
+Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages) {
   reload_by([this](const config::Config& next) -> Result<std::string> {
     WARPLINE_TRY(NextCapture capture, open_next_capture(next));
     WARPLINE_CHECK(begin_next_capture(std::move(capture), next.capture));
     config_.traffic.rate = next.traffic.rate;
-    if (far_) far_->set_rate(far_options().rate);
+    if (run_->far()) run_->far()->set_rate(config_.traffic.rate);
     return std::string();
   });
-  await_links(ports());
-  if (config_.forward.loopback) WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(1)));
-  WARPLINE_TRY(forwarder_,
-               forward::Forwarder::create(config_.datapath(), layout_, lcores_, ports_->near(), make_stages));
-  forwarder_->recycle_with(ports_->recycling());
-  if (config_.forward.loopback) {
-    FarOptions options = far_options();
-    change_far(options);
-    far_ = std::make_unique<traffic::TrafficGroup>(*traffic_, options);
-    make_far_workers();
-  }
-  const std::span<const port::Port> all = ports();
-  WARPLINE_CHECK(
-      open_captures(config_.forward.loopback ? all.first(1) : all, forwarder_->paths(), forwarder_->turns()));
-  return forwarder_->prepare();
-}
-
-traffic::TrafficGroup::Options ForwarderFrame::far_options() const {
-  return {.workers = config_.forward.pipelines,
-          .macs = traffic::MacRule::unchanged,
-          .packets = config_.run.packets,
-          .warmup = config_.run.warmup,
-          .window = ports_->window(),
-          .passed = forwarder_->turns(),
-          .burst = config_.traffic.burst,
-          .rate = traffic::share_of(config_.traffic.rate, config_.forward.pipelines),
-          // The last packets may wait so long for their batch to fill.
-          .drain = {config_.traffic.drain.value + config_.forward.deadline.value_or(Nanos{0}).value}};
-}
-
-void ForwarderFrame::make_far_workers() {
-  for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-    if (layout_.roles[role].kind != datapath::RoleKind::far_side) continue;
-    const std::uint16_t queue = layout_.roles[role].paths.front();
-    far_workers_.push_back(std::make_unique<traffic::TrafficWorker>(
-        *far_,
-        traffic::TrafficWorker::Place{
-            .number = queue, .port = ports_->far().id(), .queue = queue, .yields = lcores_.workers[role].gives_way},
-        ports_->sending_pool(1)));
-  }
-}
-
-void PathsFrame::announce_ports(std::span<const port::Port> ports,
-                                std::span<const std::unique_ptr<datapath::QueuePath>> paths) {
-  for (std::size_t i = 0; i < config_.ports.size(); ++i) {
-    if (config_.ports[i].addresses.empty()) continue;
-    port::Announcer& announcer = announce_by(std::make_unique<port::Announcer>(
-        ports[i], ports[i].mac(), config_.ports[i].addresses, ports_->sending_pool(i)));
-    const port::PortQueue first{ports[i].id(), 0};
-    const auto path = std::ranges::find(paths, first, [](const auto& any) { return any->rx; });
-    if (path != paths.end()) (*path)->announcer = &announcer;
-  }
+  WARPLINE_CHECK(run_->prepare(make_stages));
+  note_down_links(run_->down_links());
+  return open_captures(near_ports(), forwarder().paths(), forwarder().turns());
 }
 
 Result<void> ForwarderFrame::launch_forwarding(const std::function<Result<void>()>& before) {
-  {
-    const runtime::SetupStep step("starting the GPU's copies");
-    WARPLINE_CHECK(ports_->start_copies());
-  }
-  WARPLINE_CHECK(forwarder_->start());
-  if (!config_.forward.loopback) announce_ports(ports(), forwarder_->paths());
+  WARPLINE_CHECK(run_->start_engines());
+  if (!config_.forward.loopback) announce_ports(opened_ports(), forwarder().paths());
   if (before) WARPLINE_CHECK(before());
   WARPLINE_CHECK(end_set_up());
   if (capture_) capture_->start();
-  workers_.emplace(lcores_);
   started_s_ = report::monotonic_seconds();
-  return launch_roles();
-}
-
-Result<void> ForwarderFrame::launch_roles() {
-  for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-    if (layout_.roles[role].kind == datapath::RoleKind::engine) continue;
-    if (layout_.roles[role].kind == datapath::RoleKind::far_side) {
-      traffic::TrafficWorker& worker = *far_workers_[layout_.roles[role].paths.front()];
-      WARPLINE_CHECK(workers_->launch(role, [&worker] { worker.run(); }));
-    } else {
-      WARPLINE_CHECK(workers_->launch(role, [this, role] { forwarder_->run(role); }));
-    }
-  }
-  return {};
+  return run_->launch();
 }
 
 report::LiveResult ForwarderFrame::supervise(const Shown& shown) {
   const auto done = [&] {
     tend();
-    stop_if_done();
-    if (far_ && runtime::StopOnSignal::requested()) far_->interrupt();
+    if (runtime::StopOnSignal::requested()) run_->stop(true);
     if (shown.look) shown.look();
-    return !workers_->running();
+    return !run_->look();
   };
   const report::LiveResult live = report::run_live(config_.run,
                                                    {.started_s = started_s_,
                                                     .sample = shown.totals,
                                                     .progress = shown.through,
                                                     .done = done,
-                                                    .stop = [this] { far_ ? far_->stop() : forwarder_->stop(); }},
+                                                    .stop = [this] { run_->stop(); }},
                                                    runtime::StopOnSignal::requested());
-  workers_->wait();
+  (void)run_->finish();  // the report names the engines' error
+  finish_captures();
   return live;
-}
-
-void ForwarderFrame::stop_if_done() {
-  const bool done = far_ ? far_->done() : inputs_.used_up(config_.run.packets, forwarder_->received(), ports());
-  if (done) forwarder_->stop();
-}
-
-void ForwarderFrame::stop() {
-  if (far_) far_->stop();
-  if (forwarder_) forwarder_->stop();
 }
 
 std::vector<traffic::QueueTotals> ForwarderFrame::far_queues() const {
   std::vector<traffic::QueueTotals> queues;
-  if (!far_ || std::holds_alternative<std::monostate>(config_.traffic.rate)) return queues;
-  for (std::uint16_t i = 0; i < far_->options().workers; ++i) {
-    traffic::QueueTotals& queue = queues.emplace_back(far_->queue_totals(i));
-    queue.port = ports_->far().name();
+  if (far() == nullptr || std::holds_alternative<std::monostate>(config_.traffic.rate)) return queues;
+  for (std::uint16_t i = 0; i < far()->options().workers; ++i) {
+    traffic::QueueTotals& queue = queues.emplace_back(far()->queue_totals(i));
+    queue.port = opened_ports().far().name();
     queue.queue = i;
   }
   return queues;
-}
-
-void ForwarderFrame::finish_forwarding() {
-  forwarder_->finish();
-  finish_captures();
-}
-
-void ForwarderFrame::give_up() {
-  stop();
-  forwarder_->abandon();
 }
 
 report::GpuTotals ForwarderFrame::gpu_totals(std::uint64_t memory_bytes) const {
@@ -292,13 +214,12 @@ report::GpuTotals ForwarderFrame::gpu_totals(std::uint64_t memory_bytes) const {
 void ForwarderFrame::end() {
   if (leaving_) return;
   begin_end();
-  stop();
-  workers_.reset();
-  if (forwarder_) finish_forwarding();
-  if (ports_) ports_->stop();
-  far_workers_.clear();
-  far_.reset();
-  forwarder_.reset();
+  if (run_) run_->end();
+  finish_captures();
+  door_.reset();
+  capture_.reset();
+  taps_.reset();
+  run_.reset();
 }
 
 }  // namespace warpline

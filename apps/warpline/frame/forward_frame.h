@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
@@ -15,39 +15,25 @@
 #include "warpline/datapath/capture/capture_door.h"
 #include "warpline/datapath/capture/path_capture.h"
 #include "warpline/datapath/capture/path_taps.h"
-#include "warpline/datapath/layout.h"
-#include "warpline/datapath/run_inputs.h"
+#include "warpline/datapath/queue_path.h"
 #include "warpline/forward/forward_ports.h"
+#include "warpline/forward/forward_run.h"
 #include "warpline/forward/forwarder.h"
+#include "warpline/forward/loopback_traffic.h"
 #include "warpline/forward/make_stages.h"
 #include "warpline/report/report.h"
-#include "warpline/runtime/workers.h"
+#include "warpline/traffic/traffic.h"
 #include "warpline/traffic/traffic_group.h"
-#include "warpline/traffic/traffic_worker.h"
 
 namespace warpline {
 
-/// `PathsFrame` is the run of a command whose packets go from the queues of ports to others by a layout: what is
-/// decided before DPDK starts, and the ports. The control thread makes all calls.
+/// `PathsFrame` is the run of a command whose packets go from the queues of ports to others: captures of them, and the
+/// ports' addresses. The control thread makes all calls.
 class PathsFrame : protected RunFrame {
  protected:
   using RunFrame::RunFrame;
   ~PathsFrame() = default;
 
-  /// `LayOut` says who does what; see datapath::lay_out_forward().
-  using LayOut = datapath::ForwardLayout(const datapath::DatapathSettings& settings, const std::vector<int>& nodes,
-                                         std::size_t cpus);
-  /// Looks at the ports and the machine, and places the workers that `lay_out` wants. `config_.run.packets` becomes the
-  /// number after which the ports have nothing more to give, if that is less.
-  [[nodiscard]] Result<void> plan_paths(LayOut& lay_out);
-
-  /// Starts DPDK and opens the ports. `beside` is the memory that the run needs beside the packets.
-  [[nodiscard]] Result<void> open_ports(const forward::FarTraffic& far_traffic, Bytes beside = {});
-
-  [[nodiscard]] const std::vector<port::Port>& ports() const { return ports_->ports(); }
-
-  datapath::RunInputs inputs_;
-  datapath::ForwardLayout layout_;
   /// Opens the capture that was asked for, if one was, and where others may attach, of `paths`, which are those of
   /// `captured` ports and polled by `threads`. They stay until finish_captures().
   [[nodiscard]] Result<void> open_captures(std::span<const port::Port> captured,
@@ -69,37 +55,33 @@ class PathsFrame : protected RunFrame {
   /// Does what RunFrame::tend() does, and what captures wait for.
   void tend();
 
-  /// Announces the addresses of the configured ports, and has the workers of `paths` do so from then on.
-  void announce_ports(std::span<const port::Port> ports, std::span<const std::unique_ptr<datapath::QueuePath>> paths);
+  /// Announces the addresses of the configured `ports`, and has the workers of `paths` do so from then on.
+  void announce_ports(const forward::ForwardPorts& ports, std::span<const std::unique_ptr<datapath::QueuePath>> paths);
 
-  std::optional<forward::ForwardPorts> ports_;
   std::unique_ptr<datapath::PathTaps> taps_;        ///< null: nothing can be captured
   std::unique_ptr<datapath::PathCapture> capture_;  ///< null: nothing is captured
   std::unique_ptr<datapath::CaptureDoor> door_;     ///< null: nobody can attach
 };
 
-/// `ForwarderFrame` is the run of a command with a forwarder, and owns it and, of a loopback, the far side. A command
-/// that has members which the forwarder's stages use calls end() in its destructor, so that these go first. The control
-/// thread makes all calls.
+/// `ForwarderFrame` is the run of a command that forwards: a forward::ForwardRun, and what the program adds to it:
+/// captures, reload and what is shown. A command that has members which the forwarder's stages use calls end() in its
+/// destructor, so that these go last. The control thread makes all calls.
 class ForwarderFrame : protected PathsFrame {
  protected:
   using PathsFrame::PathsFrame;
   ~ForwarderFrame() { end(); }
 
-  /// Decides, and refuses, all that can be before DPDK starts. `makes_traffic` says that the program sends frames.
-  [[nodiscard]] Result<void> plan_forwarding(bool makes_traffic);
+  /// Decides, and refuses, all that can be before DPDK starts. `makes_traffic` says that the program sends frames, and
+  /// `change_far` may change what the far side of a loopback does; it may be null.
+  [[nodiscard]] Result<void> plan_forwarding(bool makes_traffic,
+                                             const std::function<void(forward::LoopbackSettings&)>& change_far);
 
-  [[nodiscard]] Result<void> name_gpus();
-
-  /// Starts DPDK, opens the ports. `closed_loop`: the far side of a loopback waits for its frames to come back.
-  [[nodiscard]] Result<void> open(bool closed_loop = true);
+  /// Starts DPDK, opens the ports.
+  [[nodiscard]] Result<void> open();
 
   /// Waits for links, and makes the forwarder and the far side of a loopback. That is the last that can be refused,
   /// with one line, so announce() comes after it. With null for `make_stages` the settings say which stages there are.
-  /// `change_far` is called with what the far side will do (far_options()), and may change it.
-  using FarOptions = traffic::TrafficGroup::Options;
-  [[nodiscard]] Result<void> prepare(const forward::StageMaker& make_stages,
-                                     const std::function<void(FarOptions&)>& change_far);
+  [[nodiscard]] Result<void> prepare(const forward::StageMaker& make_stages);
 
   /// Starts engines and lcores. `before` is the last to be done before these run; it may be null.
   [[nodiscard]] Result<void> launch_forwarding(const std::function<Result<void>()>& before = nullptr);
@@ -110,14 +92,9 @@ class ForwarderFrame : protected PathsFrame {
     std::function<Tally()> through;        ///< as LiveHooks::progress
     std::function<void()> look = nullptr;  ///< is called by each look of the control loop; may be null
   };
-  /// Runs until all that the run is to receive is there, or it is interrupted, and until lcores and engines have ended.
+  /// Runs until all that the run is to receive is there, or it is interrupted, and until lcores and engines have ended;
+  /// the captures then end with what these gave back last.
   [[nodiscard]] report::LiveResult supervise(const Shown& shown);
-
-  /// Ends the engines, when supervise() has returned, and the capture with what these gave back last.
-  void finish_forwarding();
-
-  /// Ends a run whose engine gives nothing back any more: what is in it stays there.
-  void give_up();
 
   /// Returns what the generator and checker of a loopback did at a rate, each worker with a queue pair of its own:
   /// whether the rate that was asked for was kept. Nothing without a loopback or a rate.
@@ -126,26 +103,29 @@ class ForwarderFrame : protected PathsFrame {
   /// Returns the GPUs of the run. `memory_bytes` is what the run took of their memory.
   [[nodiscard]] report::GpuTotals gpu_totals(std::uint64_t memory_bytes) const;
 
-  /// Ends what was begun of a run, at any point of it: workers that were launched before an error too. All kernels end
-  /// before any memory is given back, which waits for those that run on the same GPU: the engines', and those that copy
-  /// for software NICs. More than once does no more.
+  /// Ends what was begun of a run, at any point of it. More than once does no more.
   void end();
 
+  // After open().
+  [[nodiscard]] const std::vector<port::Port>& ports() const { return run_->ports(); }
+  [[nodiscard]] const forward::ForwardPorts& opened_ports() const { return run_->opened_ports(); }
+  /// Those that are forwarded on: all, or the near one of a loopback.
+  [[nodiscard]] std::span<const port::Port> near_ports() const {
+    const std::span<const port::Port> all = ports();
+    return config_.forward.loopback ? all.first(1) : all;
+  }
+
+  // After prepare().
+  [[nodiscard]] const forward::Forwarder& forwarder() const { return std::as_const(*run_).forwarder(); }
+  /// The generator and checker of a loopback; null without one.
+  [[nodiscard]] const traffic::TrafficGroup* far() const { return run_->far() ? &run_->far()->group() : nullptr; }
+
   std::optional<traffic::TrafficPlan> traffic_;
-  std::unique_ptr<forward::Forwarder> forwarder_;
-  std::unique_ptr<traffic::TrafficGroup> far_;  ///< of a loopback
 
  private:
-  /// Returns what the far side of a loopback does: it sends back and forth what the ports have room for.
-  [[nodiscard]] FarOptions far_options() const;
-  void make_far_workers();
-  [[nodiscard]] Result<void> launch_roles();
-  /// Stops the forwarder when all that the run is to receive is there.
-  void stop_if_done();
-  void stop();
+  [[nodiscard]] Result<void> name_gpus();
 
-  std::vector<std::unique_ptr<traffic::TrafficWorker>> far_workers_;  ///< by their queue
-  std::optional<runtime::Workers> workers_;
+  std::unique_ptr<forward::ForwardRun> run_;
 };
 
 }  // namespace warpline

@@ -14,6 +14,7 @@
 #include "config/reload.h"
 #include "frame/run_needs.h"
 #include "warpline/metrics/exposition.h"
+#include "warpline/port/link_wait.h"
 #include "warpline/port/removal.h"
 #include "warpline/report/facts.h"
 #include "warpline/report/recycle_totals.h"
@@ -154,12 +155,14 @@ void RunFrame::begin_end() {
   runtime::Eal::begin_end();
 }
 
-void RunFrame::await_links(std::span<const port::Port> ports) { down_links_ = report::await_links(ports); }
+void RunFrame::note_down_links(std::vector<std::string> names) {
+  down_links_ = report::notes_of_down_links(std::move(names));
+}
 
 void RunFrame::announce(std::span<const port::Port> ports, const memory::Recycling* recycling) {
   report::announce(report::notes_of(lcores_, *eal_, ports));
   if (recycling != nullptr) report::announce(recycling_notes(*recycling));
-  if (!down_links_) await_links(ports);
+  if (!down_links_) note_down_links(port::wait_for_links(ports, runtime::StopOnSignal::requested()));
   report::announce(*down_links_);
 }
 

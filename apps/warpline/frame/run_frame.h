@@ -58,11 +58,11 @@ class RunFrame {
   /// Starts DPDK: `eal_`. `memory` is what all pools and rings of the run will need.
   [[nodiscard]] Result<void> start_eal(const std::vector<std::string>& port_specs, Bytes memory);
 
-  /// Waits until the links of started ports are up, but not for ever. Those that stay down are noted in the report.
-  void await_links(std::span<const port::Port> ports);
+  /// Has the links of these ports noted as down, which were awaited.
+  void note_down_links(std::vector<std::string> names);
 
   /// Says on stderr what costs rate or latency, then what `recycling` could not do, if the command recycles, and which
-  /// links are down: it waits for these, unless await_links() was called before.
+  /// links are down: it waits for these, unless note_down_links() says that they were awaited.
   void announce(std::span<const port::Port> ports, const memory::Recycling* recycling = nullptr);
 
   /// Announces the addresses of a started port, before a worker has its first transmit queue, and has tend() announce

@@ -6,49 +6,63 @@
 #include <utility>
 
 #include "warpline/datapath/path_totals.h"
-#include "warpline/machine/topology.h"
+#include "warpline/port/link_wait.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/stop.h"
 
 namespace warpline::forward {
 
 Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const datapath::DatapathSettings& settings,
                                                       const runtime::RuntimeSettings& runtime,
-                                                      const StageMaker& make_stages, FarSide* far) {
-  const bool loopback = settings.forward.loopback;
-  if (loopback ? far == nullptr : settings.ports.empty()) {
-    return usage_error("forwarding", "there are no ports", "name them in DatapathSettings::ports");
-  }
-  std::unique_ptr<ForwardRun> run(new ForwardRun);
-  run->settings_ = settings;
-  run->far_ = loopback ? far : nullptr;
-  WARPLINE_TRY(run->inputs_, datapath::look_at_inputs(settings.ports, settings.pool.memory));
-  run->settings_.packets = run->inputs_.bound(settings.packets);
-  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  run->layout_ = datapath::lay_out_forward(settings, settings.near_nodes(run->inputs_.nodes), topology.cpus.size());
-  run->ports_.emplace(run->settings_, run->layout_,
-                      loopback ? FarTraffic{.max_frame = far->max_frame(), .burst = far->burst()} : FarTraffic{});
-  WARPLINE_TRY(runtime::Eal eal,
-               runtime::Eal::start(runtime, run->layout_.requests, run->inputs_.specs, run->ports_->host_memory()));
-  run->eal_.emplace(std::move(eal));
-  WARPLINE_CHECK(run->ports_->open());
-  WARPLINE_TRY(run->forwarder_,
-               Forwarder::create(run->settings_, run->layout_, run->plan(), run->ports_->near(), make_stages));
-  run->forwarder_->recycle_with(run->ports_->recycling());
-  if (loopback) WARPLINE_CHECK(far->prepare(*run->ports_, *run->forwarder_, run->layout_, run->plan()));
-  WARPLINE_CHECK(run->forwarder_->prepare());
-  WARPLINE_CHECK(run->ports_->start_copies());
-  WARPLINE_CHECK(run->forwarder_->start());
+                                                      const StageMaker& make_stages,
+                                                      std::optional<LoopbackSettings> loopback) {
+  WARPLINE_TRY(std::unique_ptr<ForwardRun> run, plan(settings, runtime, std::move(loopback)));
+  WARPLINE_CHECK(run->open());
+  WARPLINE_CHECK(run->prepare(make_stages));
+  WARPLINE_CHECK(run->start_engines());
   WARPLINE_CHECK(run->launch());
   return run;
 }
 
+Result<std::unique_ptr<ForwardRun>> ForwardRun::plan(const datapath::DatapathSettings& settings,
+                                                     const runtime::RuntimeSettings& runtime,
+                                                     std::optional<LoopbackSettings> loopback) {
+  if (!settings.forward.loopback) loopback.reset();
+  if (settings.forward.loopback ? !loopback : settings.ports.empty()) {
+    return usage_error("forwarding", "there are no ports", "name them in DatapathSettings::ports");
+  }
+  std::unique_ptr<ForwardRun> run(new ForwardRun(std::move(loopback)));
+  WARPLINE_TRY(run->planned_, PlannedPorts::plan(settings, runtime, datapath::lay_out_forward));
+  return run;
+}
+
+Result<void> ForwardRun::open() { return planned_->open(far_ ? far_->far_traffic() : FarTraffic{}); }
+
+Result<void> ForwardRun::prepare(const StageMaker& make_stages) {
+  down_links_ = port::wait_for_links(ports(), runtime::StopOnSignal::requested());
+  ForwardPorts& opened = opened_ports();
+  WARPLINE_TRY(forwarder_, Forwarder::create(settings(), layout(), plan(), opened.near(), make_stages));
+  forwarder_->recycle_with(opened.recycling());
+  if (far_) WARPLINE_CHECK(far_->prepare(settings(), opened, *forwarder_, layout(), plan()));
+  return forwarder_->prepare();
+}
+
+Result<void> ForwardRun::start_engines() {
+  {
+    const runtime::SetupStep step("starting the GPU's copies");
+    WARPLINE_CHECK(opened_ports().start_copies());
+  }
+  return forwarder_->start();
+}
+
 Result<void> ForwardRun::launch() {
   workers_.emplace(plan());
-  for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-    switch (layout_.roles[role].kind) {
+  for (std::size_t role = 0; role < layout().roles.size(); ++role) {
+    switch (layout().roles[role].kind) {
       case datapath::RoleKind::engine:
         break;
       case datapath::RoleKind::far_side:
-        WARPLINE_CHECK(workers_->launch(role, [far = far_, role] { far->run(role); }));
+        WARPLINE_CHECK(workers_->launch(role, [far = &*far_, role] { far->run(role); }));
         break;
       case datapath::RoleKind::run_to_completion:
       case datapath::RoleKind::receive:
@@ -60,21 +74,11 @@ Result<void> ForwardRun::launch() {
   return {};
 }
 
-ForwardRun::~ForwardRun() {
-  if (far_ != nullptr) far_->stop(true);
-  if (forwarder_) forwarder_->stop();
-  workers_.reset();
-  if (forwarder_) forwarder_->finish();
-  if (ports_) ports_->stop();
-  runtime::Eal::begin_end();
-}
-
 bool ForwardRun::look() {
   if (!workers_->running()) return false;
-  const bool all =
-      far_ != nullptr ? far_->done() : inputs_.used_up(settings_.packets, forwarder_->received(), ports_->ports());
+  const bool all = far_ ? far_->done() : planned_->used_up(forwarder_->received());
   const bool failed =
-      settings_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure().has_value();
+      settings().forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure().has_value();
   if (failed) {
     stop(true);
     forwarder_->abandon();
@@ -83,7 +87,7 @@ bool ForwardRun::look() {
   return true;
 }
 
-void ForwardRun::stop(bool hurried) { far_ != nullptr ? far_->stop(hurried) : forwarder_->stop(); }
+void ForwardRun::stop(bool hurried) { far_ ? far_->stop(hurried) : forwarder_->stop(); }
 
 Result<void> ForwardRun::finish() {
   workers_->wait();
@@ -98,6 +102,16 @@ Result<void> ForwardRun::run(const std::atomic<bool>& stop) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return finish();
+}
+
+void ForwardRun::end() {
+  if (!planned_ || std::exchange(ended_, true)) return;
+  if (far_) far_->stop(true);
+  if (forwarder_) forwarder_->stop();
+  workers_.reset();
+  if (forwarder_) forwarder_->finish();
+  if (planned_->opened()) opened_ports().stop();
+  runtime::Eal::begin_end();
 }
 
 RunTotals ForwardRun::totals() const {

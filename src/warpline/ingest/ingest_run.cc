@@ -3,10 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <variant>
+
 #include "warpline/flow/frame_description.h"
 #include "warpline/gpu/device.h"
 
 namespace warpline::ingest {
+namespace {
+
+/// What is on its way over a wire that loses nothing waits for the consumer, for as long as that takes.
+constexpr Nanos kPatientDrain{std::int64_t{24} * 3600 * 1'000'000'000};
+
+}  // namespace
 
 Result<std::unique_ptr<IngestRun>> IngestRun::start_batches(datapath::DatapathSettings settings,
                                                             const IngestSettings& ingest, GpuBatchConsumer& consumer,
@@ -43,7 +52,7 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_kept_frames(datapath::Datapa
                                                                 const IngestSettings& ingest,
                                                                 std::shared_ptr<FrameInbox> inbox,
                                                                 const runtime::RuntimeSettings& runtime,
-                                                                const LoopbackSettings& loopback) {
+                                                                std::optional<forward::LoopbackSettings> loopback) {
   WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(ingest.frame));
   WARPLINE_CHECK(flow::check_queues(description, settings.forward.pipelines));
   WARPLINE_CHECK(prepare(settings, ingest, true));
@@ -55,10 +64,13 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_kept_frames(datapath::Datapa
   settings.forward.ctas = 1;  // all packets of a path pass one assembler
   std::unique_ptr<IngestRun> run(new IngestRun(ingest));
   run->inbox_ = std::move(inbox);
-  if (settings.forward.loopback) {
-    WARPLINE_TRY(run->far_, LoopbackTraffic::make(loopback, run->paths_));
+  if (loopback && !ingest.transmit) {
+    const bool paced = !std::holds_alternative<std::monostate>(loopback->rate);
+    if (paced) loopback->closed_loop = false;
+    if (!paced && ingest.faults.empty()) loopback->drain = kPatientDrain;
+    loopback->taken = [paths = &run->paths_] { return paths->delivered().packets; };
   }
-  WARPLINE_CHECK(run->begin(settings, runtime, run->paths_.keeping(run->inbox_)));
+  WARPLINE_CHECK(run->begin(settings, runtime, run->paths_.keeping(run->inbox_), std::move(loopback)));
   return run;
 }
 
@@ -92,11 +104,12 @@ Result<void> IngestRun::prepare(datapath::DatapathSettings& settings, const Inge
 }
 
 Result<void> IngestRun::begin(const datapath::DatapathSettings& settings, const runtime::RuntimeSettings& runtime,
-                              const forward::StageMaker& make_stages) {
+                              const forward::StageMaker& make_stages,
+                              std::optional<forward::LoopbackSettings> loopback) {
   if (runs_on_gpu(settings.forward.engine)) {
     if (const auto gpus = gpu::list_gpus(); !gpus) return gpus.error();
   }
-  WARPLINE_TRY(forward_, forward::ForwardRun::start(settings, runtime, make_stages, far_.get()));
+  WARPLINE_TRY(forward_, forward::ForwardRun::start(settings, runtime, make_stages, std::move(loopback)));
   return {};
 }
 

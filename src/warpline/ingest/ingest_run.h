@@ -13,7 +13,6 @@
 #include "warpline/ingest/frames/frame_consumer.h"
 #include "warpline/ingest/ingest_paths.h"
 #include "warpline/ingest/kept/frame_inbox.h"
-#include "warpline/ingest/loopback_traffic.h"
 
 namespace warpline::ingest {
 
@@ -73,10 +72,11 @@ class IngestRun {
 
   /// Puts packets into frames, as IngestSettings::frame says, and these into `inbox`, whose consumer keeps them as long
   /// as it likes: in host memory if the engine of `settings.forward` is inline or thread, in that of a GPU if it is
-  /// launch. With `settings.forward.loopback` the packets are those of `loopback`.
+  /// launch. With `settings.forward.loopback` the packets are those of `loopback`, whose `taken` is the run's own. What
+  /// loses nothing on its way waits for the consumer however long that takes: `loopback->drain` is of the others.
   [[nodiscard]] static Result<std::unique_ptr<IngestRun>> start_kept_frames(
       datapath::DatapathSettings settings, const IngestSettings& ingest, std::shared_ptr<FrameInbox> inbox,
-      const runtime::RuntimeSettings& runtime = {}, const LoopbackSettings& loopback = {});
+      const runtime::RuntimeSettings& runtime = {}, std::optional<forward::LoopbackSettings> loopback = {});
 
   /// Returns once `stop` is set or settings.packets have been received, and what was in hand was consumed: of frames
   /// also those that are not complete. Once.
@@ -104,7 +104,9 @@ class IngestRun {
   [[nodiscard]] const forward::ForwardRun& forwarding() const { return *forward_; }
   [[nodiscard]] const IngestPaths& paths() const { return paths_; }
   /// What the far side of a loopback sent; nullptr without one.
-  [[nodiscard]] const traffic::TrafficGroup* far() const { return far_ ? &far_->group() : nullptr; }
+  [[nodiscard]] const traffic::TrafficGroup* far() const {
+    return forward_->far() ? &forward_->far()->group() : nullptr;
+  }
 
  private:
   explicit IngestRun(const IngestSettings& settings) : transmits_(settings.transmit), paths_(settings) {}
@@ -113,7 +115,8 @@ class IngestRun {
                                             bool frames = false);
   /// Starts forwarding. Environment error when there is no GPU for the engine.
   [[nodiscard]] Result<void> begin(const datapath::DatapathSettings& settings, const runtime::RuntimeSettings& runtime,
-                                   const forward::StageMaker& make_stages);
+                                   const forward::StageMaker& make_stages,
+                                   std::optional<forward::LoopbackSettings> loopback = {});
 
   [[nodiscard]] Result<void> end();
 
@@ -122,7 +125,6 @@ class IngestRun {
   IngestPaths paths_;
   std::optional<FrameTotals> frame_totals_;
   bool ended_ = false;
-  std::unique_ptr<LoopbackTraffic> far_;
   std::unique_ptr<forward::ForwardRun> forward_;
 };
 

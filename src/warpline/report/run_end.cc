@@ -6,9 +6,7 @@
 #include <cstdio>
 
 #include "warpline/base/output.h"
-#include "warpline/port/link_wait.h"
 #include "warpline/port/removal.h"
-#include "warpline/runtime/stop.h"
 
 namespace warpline::report {
 
@@ -30,12 +28,11 @@ std::vector<std::string> notes_of(const runtime::LcorePlan& plan, const runtime:
   return notes;
 }
 
-std::vector<std::string> await_links(std::span<const port::Port> ports) {
-  std::vector<std::string> down = port::wait_for_links(ports, runtime::StopOnSignal::requested());
-  for (std::string& port : down) {
+std::vector<std::string> notes_of_down_links(std::vector<std::string> ports) {
+  for (std::string& port : ports) {
     port = fmt::format("port {}: its link is down: what is sent there is lost until it comes up", port);
   }
-  return down;
+  return ports;
 }
 
 void announce(const std::vector<std::string>& notes) {

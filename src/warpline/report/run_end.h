@@ -23,9 +23,8 @@ void add_plan(RunReport& report, const runtime::LcorePlan& plan);
 /// What costs rate or latency, by the plan, by the EAL and by the ports' devices, each one line.
 [[nodiscard]] std::vector<std::string> notes_of(const runtime::LcorePlan& plan, const runtime::Eal& eal,
                                                 std::span<const port::Port> ports);
-/// Waits for the links of started ports as wait_for_links does, until a signal comes at the latest. Returns a line for
-/// each that is still down.
-[[nodiscard]] std::vector<std::string> await_links(std::span<const port::Port> ports);
+/// Returns a line for each of the ports, named as port::wait_for_links() names those whose links are down.
+[[nodiscard]] std::vector<std::string> notes_of_down_links(std::vector<std::string> ports);
 /// Says them on stderr: loudly, before the run begins.
 void announce(const std::vector<std::string>& notes);
 
