@@ -64,7 +64,7 @@ class Scratch:
         found = []
         for name in ("run", "shm", "tmp"):
             found += [str(path.relative_to(self.root)) for path in sorted((self.root / name).rglob("*"))]
-        return found
+        return [name for name in found if name != "tmp/dpdk"]  # which all programs of DPDK share
 
     def work_files(self):
         return {path.name for path in self.path.iterdir()}

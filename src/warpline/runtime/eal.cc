@@ -101,11 +101,11 @@ void set_affinity(const std::vector<int>& cpus) {
 }
 
 /// EAL makes the folder for its files even when told to keep none. Gone at once, not even a kill can leave it behind.
+/// The folder around it stays, even empty: another program of DPDK that starts now has made it and is about to use it.
 void remove_runtime_dir(const std::filesystem::path& folder) {
   if (folder.empty()) return;
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
-  std::filesystem::remove(folder.parent_path(), ignored);  // unless others are in it
 }
 
 Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool hugepages, Bytes memory) {

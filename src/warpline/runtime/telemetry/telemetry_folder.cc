@@ -124,7 +124,6 @@ void remove_telemetry_sockets(const std::filesystem::path& folder) {
     if (entry.is_socket(ignored)) std::filesystem::remove(entry.path(), ignored);
   }
   std::filesystem::remove(folder, ignored);
-  std::filesystem::remove(folder.parent_path(), ignored);
 }
 
 }  // namespace warpline::runtime
