@@ -94,7 +94,7 @@ warpline_module(ethdev_transport ABOUT "messages through any ethdev port"
 warpline_module(nccl_dpdk ABOUT "NCCL's network over DPDK ports"
                FOLDER plugins/nccl_dpdk EXCEPT library USES base memory nccl runtime ethdev_transport EXTERNAL fmt::fmt PkgConfig::dpdk)
 warpline_module(stream_port ABOUT "TCP connections received and sent through any ethdev port"
-               DPDK USES base packet gpu runtime memory port route stream EXTERNAL PkgConfig::dpdk)
+               DPDK USES base packet gpu handoff runtime memory port route stream transport EXTERNAL PkgConfig::dpdk)
 
 warpline_module(router ABOUT "l3forward: lookup tables that change under traffic, and the stages that route"
                DPDK USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)

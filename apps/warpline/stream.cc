@@ -26,14 +26,14 @@
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/compared_streams.h"
-#include "warpline/service/streams/lane_choice.h"
 #include "warpline/service/streams/ring_reader.h"
 #include "warpline/service/streams/stream_consumer.h"
 #include "warpline/service/streams/stream_metrics.h"
 #include "warpline/service/streams/stream_proxy.h"
 #include "warpline/service/streams/stream_report.h"
-#include "warpline/service/streams/stream_worker.h"
 #include "warpline/service/streams/stream_writer.h"
+#include "warpline/stream_port/run/lane_choice.h"
+#include "warpline/stream_port/run/stream_worker.h"
 #include "warpline/stream_port/stream_port.h"
 #include "warpline/transport/nano_clock.h"
 #include "warpline/transport/udp_socket.h"
@@ -59,8 +59,8 @@ class StreamRun : RunFrame {
     for (std::size_t i = 0; i < port_->queues(); ++i) {
       Lane& lane = lanes_.emplace_back();
       WARPLINE_CHECK(config_.role == config::Role::proxy ? make_proxy(lane) : make_consumer(lane));
-      lane.worker = std::make_unique<service::StreamWorker>(port_->queue(i), *lane.application, clock_, stop_,
-                                                            lcores_.workers[i].gives_way);
+      lane.worker = std::make_unique<stream_port::StreamWorker>(port_->queue(i), *lane.application, clock_, stop_,
+                                                                lcores_.workers[i].gives_way);
     }
     reload_by([this](const config::Config&) -> Result<std::string> {
       if (keys_) return keys_->read_again();
@@ -101,11 +101,11 @@ class StreamRun : RunFrame {
     std::unique_ptr<service::StreamCheck> check;            ///< of --verify, where the CPU reaches the rings
     std::unique_ptr<message::PacketProtection> protection;  ///< proxy: of its messages
     std::unique_ptr<transport::UdpSocket> socket;           ///< proxy: where they leave
-    std::unique_ptr<service::StreamApplication> application;
+    std::unique_ptr<stream_port::StreamApplication> application;
     const service::StreamProxy* proxy = nullptr;         ///< `application`, if it is one
     const service::ComparedStreams* compared = nullptr;  ///< likewise
     const Histogram* chunk_times = nullptr;              ///< of `application`, if it has them
-    std::unique_ptr<service::StreamWorker> worker;
+    std::unique_ptr<stream_port::StreamWorker> worker;
   };
 
   Result<void> open_port() {
@@ -142,7 +142,7 @@ class StreamRun : RunFrame {
         comparers_.push_back(std::move(comparer));
       }
     }
-    return service::lane_setup(stream_lanes(stream, lcores_));
+    return stream_port::lane_setup(stream_lanes(stream, lcores_));
   }
 
   /// Returns what was made for a queue's rings; null where they are in host memory.

@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 #include "warpline/runtime/lcore_plan.h"
-#include "warpline/service/streams/lane_choice.h"
+#include "warpline/stream_port/run/lane_choice.h"
 
 namespace warpline {
 
@@ -26,13 +26,13 @@ namespace warpline {
 }
 
 /// What takes the segments of `stream receive`, whose workers are placed by stream_requests().
-[[nodiscard]] inline service::LaneChoice stream_lanes(const config::StreamConfig& stream,
-                                                      const runtime::LcorePlan& plan) {
-  service::LaneChoice choice{.engine = stream.engine,
-                             .rings = stream.rings(),
-                             .gpu = stream.gpu,
-                             .populate = stream.populate,
-                             .queues = stream.io == ProcessorKind::gpu};
+[[nodiscard]] inline stream_port::LaneChoice stream_lanes(const config::StreamConfig& stream,
+                                                          const runtime::LcorePlan& plan) {
+  stream_port::LaneChoice choice{.engine = stream.engine,
+                                 .rings = stream.rings(),
+                                 .gpu = stream.gpu,
+                                 .populate = stream.populate,
+                                 .queues = stream.io == ProcessorKind::gpu};
   for (std::size_t i = stream.pipelines; i < plan.workers.size(); ++i) {
     choice.threads.push_back({static_cast<unsigned>(plan.workers[i].cpu.id), plan.workers[i].gives_way});
   }

@@ -24,10 +24,11 @@
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
-#include "warpline/service/streams/lane_choice.h"
+#include "warpline/service/streams/send/seeded_source.h"
 #include "warpline/service/streams/send/send_report.h"
-#include "warpline/service/streams/send/send_worker.h"
 #include "warpline/service/streams/stream_metrics.h"
+#include "warpline/stream_port/run/lane_choice.h"
+#include "warpline/stream_port/run/send_worker.h"
 #include "warpline/stream_port/send_port.h"
 #include "warpline/transport/nano_clock.h"
 
@@ -56,14 +57,14 @@ class SendRun : RunFrame {
     const config::StreamConfig& stream = config_.stream;
     for (std::uint16_t i = 0; i < stream.pipelines; ++i) {
       // The first queues have what is left over.
-      const service::SendPlan plan{
+      const stream_port::SendPlan plan{
           .peer = *stream.connect,
           .connections = stream.parallel / stream.pipelines + (i < stream.parallel % stream.pipelines ? 1 : 0),
           .bytes = stream.bytes,
           .chunk = stream.chunk,
           .ahead = 2 * stream.window};
-      workers_.push_back(std::make_unique<service::SendWorker>(port_->queue(i), *sources_[i], plan, clock_, stop_,
-                                                               lcores_.workers[i].gives_way));
+      workers_.push_back(std::make_unique<stream_port::SendWorker>(port_->queue(i), *sources_[i], plan, clock_, stop_,
+                                                                   lcores_.workers[i].gives_way));
     }
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       service::add(snapshot, service::SendTotals::of(*port_));
@@ -105,19 +106,20 @@ class SendRun : RunFrame {
 
   Result<stream_port::PayloadSetup> choose_payload() {
     const config::StreamConfig& stream = config_.stream;
-    service::PayloadChoice choice{.engine = stream.engine,
-                                  .rings = stream.rings(),
-                                  .gpu = stream.gpu,
-                                  .window = stream.window,
-                                  .patience = stream.watchdog,
-                                  .threads = {}};
+    stream_port::PayloadChoice choice{.engine = stream.engine,
+                                      .rings = stream.rings(),
+                                      .gpu = stream.gpu,
+                                      .window = stream.window,
+                                      .patience = stream.watchdog,
+                                      .bytes = &sources_.front()->payload(),
+                                      .threads = {}};
     for (std::size_t i = stream.pipelines; i < lcores_.workers.size(); ++i) {
       choice.threads.push_back({static_cast<unsigned>(lcores_.workers[i].cpu.id), lcores_.workers[i].gives_way});
     }
     if (runs_on_gpu(stream.engine)) {
       WARPLINE_TRY(gpu_, gpu::find_gpu(stream.gpu));
     }
-    return service::payload_setup(std::move(choice), sources_.front()->payload());
+    return stream_port::payload_setup(std::move(choice));
   }
 
   [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
@@ -224,7 +226,7 @@ class SendRun : RunFrame {
   std::optional<gpu::GpuFacts> gpu_;                             ///< of the engine
   std::unique_ptr<stream_port::SendPort> port_;
   std::atomic<bool> stop_{false};
-  std::vector<std::unique_ptr<service::SendWorker>> workers_;  ///< likewise
+  std::vector<std::unique_ptr<stream_port::SendWorker>> workers_;  ///< likewise
   std::optional<runtime::Workers> lcore_;
   Nanos started_;
   bool interrupted_ = false;

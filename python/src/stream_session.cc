@@ -104,7 +104,7 @@ Result<void> StreamSession::run() {
                runtime::place_workers(config.runtime, stream_requests(runtime::port_node(settings.spec), count,
                                                                       config.stream.engine == EngineKind::thread)));
   WARPLINE_TRY(const stream::ReceiverSettings receiver, config.stream.receiver());
-  WARPLINE_TRY(const stream_port::LaneSetup lanes, service::lane_setup(stream_lanes(config.stream, plan)));
+  WARPLINE_TRY(const stream_port::LaneSetup lanes, stream_port::lane_setup(stream_lanes(config.stream, plan)));
   WARPLINE_TRY(const runtime::Eal eal,
                runtime::Eal::start_planned(config.runtime, plan, {settings.spec},
                                            stream_port::StreamPort::memory(settings, config.pool, count, lanes)));
@@ -115,8 +115,8 @@ Result<void> StreamSession::run() {
     WARPLINE_TRY(auto gpu, gpu_of(config.stream));
     queues[i].connections = std::make_unique<service::KeptStreams>(port->queue(i).receiver(), receiver,
                                                                    config.stream.chunk, inbox_, std::move(gpu));
-    queues[i].worker = std::make_unique<service::StreamWorker>(port->queue(i), *queues[i].connections, clock_, stop_,
-                                                               plan.workers[i].gives_way);
+    queues[i].worker = std::make_unique<stream_port::StreamWorker>(port->queue(i), *queues[i].connections, clock_,
+                                                                   stop_, plan.workers[i].gives_way);
   }
   started_ = clock_.now();
   {

@@ -13,7 +13,7 @@
 #include "run_thread.h"
 #include "warpline/base/result.h"
 #include "warpline/service/streams/kept/kept_streams.h"
-#include "warpline/service/streams/stream_worker.h"
+#include "warpline/stream_port/run/stream_worker.h"
 #include "warpline/stream_port/stream_port.h"
 #include "warpline/transport/nano_clock.h"
 
@@ -60,7 +60,7 @@ class StreamSession {
   /// What belongs to a queue of the port. Its lcore works on all of it.
   struct Queue {
     std::unique_ptr<service::KeptStreams> connections;
-    std::unique_ptr<service::StreamWorker> worker;
+    std::unique_ptr<stream_port::StreamWorker> worker;
   };
 
   /// The whole life of the control thread.

@@ -18,12 +18,13 @@
 #include "warpline/port/port_settings.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/compared_streams.h"
-#include "warpline/service/streams/lane_choice.h"
+#include "warpline/service/streams/send/seeded_source.h"
 #include "warpline/service/streams/send/send_report.h"
-#include "warpline/service/streams/send/send_worker.h"
 #include "warpline/service/streams/stream_consumer.h"
 #include "warpline/service/streams/stream_report.h"
-#include "warpline/service/streams/stream_worker.h"
+#include "warpline/stream_port/run/lane_choice.h"
+#include "warpline/stream_port/run/send_worker.h"
+#include "warpline/stream_port/run/stream_worker.h"
 #include "warpline/stream_port/seeded_comparer.h"
 #include "warpline/stream_port/send_port.h"
 #include "warpline/stream_port/stream_port.h"
@@ -58,19 +59,19 @@ port::PortSettings sending_port(std::uint32_t pair, std::uint16_t mtu) {
 }
 
 Result<stream_port::LaneSetup> lanes_of(EngineKind engine, int gpu, ProcessorKind io = ProcessorKind::cpu) {
-  return service::lane_setup(
+  return stream_port::lane_setup(
       {.engine = engine, .rings = memory::MemoryKind::device, .gpu = gpu, .queues = io == ProcessorKind::gpu});
 }
 
 /// Returns how connections with windows of so many bytes have payload put into their frames.
 Result<stream_port::PayloadSetup> payload_of(EngineKind engine, int gpu, std::uint64_t window,
                                              const stream::SeededPayload& payload) {
-  return service::payload_setup({.engine = engine,
-                                 .rings = memory::MemoryKind::device,
-                                 .gpu = gpu,
-                                 .window = window,
-                                 .threads = {{.cpu = {}, .yield = true}}},
-                                payload);
+  return stream_port::payload_setup({.engine = engine,
+                                     .rings = memory::MemoryKind::device,
+                                     .gpu = gpu,
+                                     .window = window,
+                                     .bytes = &payload,
+                                     .threads = {{.cpu = {}, .yield = true}}});
 }
 
 Result<void> draw_secret(std::array<std::uint8_t, 16>& secret) {
@@ -132,17 +133,17 @@ class TransferPair {
       application_ = std::make_unique<service::StreamConsumer>(2 * transfer_.connections, transfer_.ring_bytes, nullptr,
                                                                check_ ? &*check_ : nullptr);
     }
-    const service::SendPlan plan{.peer = {kReceiverAddress, kListen},
-                                 .connections = transfer_.connections,
-                                 .bytes = transfer_.bytes,
-                                 .chunk = transfer_.chunk,
-                                 .ahead = 2 * transfer_.ring_bytes};
+    const stream_port::SendPlan plan{.peer = {kReceiverAddress, kListen},
+                                     .connections = transfer_.connections,
+                                     .bytes = transfer_.bytes,
+                                     .chunk = transfer_.chunk,
+                                     .ahead = 2 * transfer_.ring_bytes};
     receiver_.emplace(receiving_->queue(), *application_, clock_, stop_receiver, receiver_gives_way);
     sender_.emplace(sending_->queue(), source_, plan, clock_, stop_sender, sender_gives_way);
   }
 
-  [[nodiscard]] service::StreamWorker& receiver() { return *receiver_; }
-  [[nodiscard]] service::SendWorker& sender() { return *sender_; }
+  [[nodiscard]] stream_port::StreamWorker& receiver() { return *receiver_; }
+  [[nodiscard]] stream_port::SendWorker& sender() { return *sender_; }
 
   void stop_lane() { receiving_->queue().close(); }
 
@@ -191,11 +192,11 @@ class TransferPair {
   std::unique_ptr<stream_port::SeededComparer> comparer_;  ///< until begin()
   std::optional<service::StreamCheck> check_;
   const service::ComparedStreams* compared_ = nullptr;  ///< `application_`, if it is one
-  std::unique_ptr<service::StreamApplication> application_;
+  std::unique_ptr<stream_port::StreamApplication> application_;
   std::unique_ptr<stream_port::StreamPort> receiving_;
   std::unique_ptr<stream_port::SendPort> sending_;
-  std::optional<service::StreamWorker> receiver_;
-  std::optional<service::SendWorker> sender_;
+  std::optional<stream_port::StreamWorker> receiver_;
+  std::optional<stream_port::SendWorker> sender_;
 };
 
 class TransferRun {

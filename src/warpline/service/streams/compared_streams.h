@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "warpline/base/statistics/counter.h"
-#include "warpline/service/streams/stream_application.h"
 #include "warpline/service/streams/stream_chunks.h"
+#include "warpline/stream_port/run/stream_application.h"
 #include "warpline/stream_port/seeded_comparer.h"
 
 namespace warpline::service {
@@ -16,7 +16,7 @@ namespace warpline::service {
 /// What `stream receive --verify` does with the bytes of connections that lie in a GPU's memory: has them compared
 /// there, a batch at a time, with those of `stream send` with the same seed. Their place is given back when their batch
 /// has ended. A connection is closed behind its last byte.
-class ComparedStreams final : public StreamApplication {
+class ComparedStreams final : public stream_port::StreamApplication {
  public:
   /// For a receiver of so many connections. `chunk`: bytes of a connection that are compared at once, half a ring at
   /// most; 0: as they come.

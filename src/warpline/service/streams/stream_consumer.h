@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "warpline/base/statistics/counter.h"
-#include "warpline/service/streams/stream_application.h"
 #include "warpline/service/streams/stream_chunks.h"
 #include "warpline/service/streams/stream_writer.h"
 #include "warpline/stream/seeded_payload.h"
 #include "warpline/stream/stream_receiver.h"
+#include "warpline/stream_port/run/stream_application.h"
 
 namespace warpline::service {
 
@@ -31,7 +31,7 @@ struct StreamCheck {
 
 /// What `stream receive` does with the bytes of connections: counts them and gives their place back at once, or has
 /// them written first. A connection is closed behind its last byte.
-class StreamConsumer final : public StreamApplication {
+class StreamConsumer final : public stream_port::StreamApplication {
  public:
   /// For a receiver of so many connections with rings of so many bytes; without a `writer` bytes are but counted.
   /// `check`, if there is one and no writer, compares them before. `chunk`: bytes of a connection that are taken at

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "warpline/message/endpoint.h"
-#include "warpline/service/streams/stream_application.h"
 #include "warpline/service/streams/stream_relay.h"
+#include "warpline/stream_port/run/stream_application.h"
 #include "warpline/transport/nano_clock.h"
 #include "warpline/transport/transport.h"
 
@@ -15,7 +15,7 @@ namespace warpline::service {
 
 /// Hands connections on to a server of messages: a StreamRelay with its endpoint, and what carries the endpoint's
 /// datagrams and gives the time, which outlive it.
-class StreamProxy final : public StreamApplication {
+class StreamProxy final : public stream_port::StreamApplication {
  public:
   /// The other arguments are as of StreamRelay.
   StreamProxy(message::Endpoint endpoint, transport::Transport& transport, const transport::NanoClock& clock,

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "warpline/service/streams/kept/stream_inbox.h"
-#include "warpline/service/streams/stream_application.h"
+#include "warpline/stream_port/run/stream_application.h"
 
 namespace warpline::service {
 
 /// Gives the connections of a queue to the consumer of an inbox, and the place of their bytes back to their rings when
 /// nobody has them any more. A connection that was read to its end is closed, one that was given up before is reset:
 /// when nobody has bytes of it.
-class KeptStreams final : public StreamApplication {
+class KeptStreams final : public stream_port::StreamApplication {
  public:
   /// `receiver` has those settings. `chunk` and `gpu`: as of StreamHome.
   KeptStreams(const stream::StreamReceiver& receiver, const stream::ReceiverSettings& settings, std::uint64_t chunk,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/service/streams/lane_choice.h"
+#include "warpline/stream_port/run/lane_choice.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "warpline/stream_port/gpu_lane.h"
 #include "warpline/stream_port/payload/gpu_payload_lane.h"
 
-namespace warpline::service {
+namespace warpline::stream_port {
 namespace {
 
 constexpr std::uint32_t kQueueSlots = 2048;
@@ -33,8 +33,8 @@ stream::ThreadLaneSetup on_thread(const std::vector<handoff::LanePlacement>& thr
 
 }  // namespace
 
-Result<stream_port::LaneSetup> lane_setup(LaneChoice choice) {
-  stream_port::LaneSetup lanes;
+Result<LaneSetup> lane_setup(LaneChoice choice) {
+  LaneSetup lanes;
   if (choice.engine == EngineKind::inline_) return lanes;
   if (choice.queues) {
     lanes.burst = stream::LaneShape::kMostBurst;
@@ -44,8 +44,7 @@ Result<stream_port::LaneSetup> lane_setup(LaneChoice choice) {
     WARPLINE_TRY(const gpu::GpuFacts facts, gpu::find_gpu(choice.gpu));
     lanes.gpu = facts.ordinal;
     lanes.make = [choice = std::move(choice)](const stream::LaneShape& shape, std::uint16_t) {
-      return stream_port::make_gpu_stream_lane(shape,
-                                               {.engine = choice.engine, .gpu = choice.gpu, .rings = choice.rings});
+      return make_gpu_stream_lane(shape, {.engine = choice.engine, .gpu = choice.gpu, .rings = choice.rings});
     };
     return lanes;
   }
@@ -55,24 +54,30 @@ Result<stream_port::LaneSetup> lane_setup(LaneChoice choice) {
   return lanes;
 }
 
-Result<stream_port::PayloadSetup> payload_setup(PayloadChoice choice, const stream::SeededPayload& payload) {
+Result<PayloadSetup> payload_setup(PayloadChoice choice) {
   constexpr std::uint64_t kLeastRing = 2 << 20;  // a GPU's page
-  stream_port::PayloadSetup setup;
+  PayloadSetup setup;
   if (choice.engine == EngineKind::inline_) return setup;
+  if (choice.bytes == nullptr) {
+    return usage_error(fmt::format("payload by the engine {}", name(choice.engine)), "it has no bytes to write",
+                       "set PayloadChoice::bytes");
+  }
   setup.ring_bytes = std::bit_ceil(std::max(2 * choice.window, kLeastRing));
   setup.patience = choice.patience;
   if (runs_on_gpu(choice.engine)) {
     WARPLINE_TRY(const gpu::GpuFacts facts, gpu::find_gpu(choice.gpu));
     setup.gpu = facts.ordinal;
-    setup.make = [gpu = choice.gpu, rings = choice.rings, &payload](const stream::PayloadShape& shape, std::uint16_t) {
-      return stream_port::make_gpu_payload_lane(shape, payload, gpu, rings);
+    setup.make = [gpu = choice.gpu, rings = choice.rings, bytes = choice.bytes](const stream::PayloadShape& shape,
+                                                                                std::uint16_t) {
+      return make_gpu_payload_lane(shape, *bytes, gpu, rings);
     };
     return setup;
   }
-  setup.make = [threads = std::move(choice.threads), &payload](const stream::PayloadShape& shape, std::uint16_t queue) {
-    return stream::make_thread_payload_lane(shape, payload, on_thread(threads, queue, false));
+  setup.make = [threads = std::move(choice.threads), bytes = choice.bytes](const stream::PayloadShape& shape,
+                                                                           std::uint16_t queue) {
+    return stream::make_thread_payload_lane(shape, *bytes, on_thread(threads, queue, false));
   };
   return setup;
 }
 
-}  // namespace warpline::service
+}  // namespace warpline::stream_port

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/service/streams/stream_worker.h"
+#include "warpline/stream_port/run/stream_worker.h"
 
 #include "warpline/base/give_way.h"
 
-namespace warpline::service {
+namespace warpline::stream_port {
 namespace {
 
 constexpr std::int64_t kSettling = 300'000'000;   ///< ns that the last bytes have to be settled
@@ -84,4 +84,4 @@ void StreamWorker::wind_up() {
   }
 }
 
-}  // namespace warpline::service
+}  // namespace warpline::stream_port

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/service/streams/send/send_worker.h"
+#include "warpline/stream_port/run/send_worker.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "warpline/base/give_way.h"
 
-namespace warpline::service {
+namespace warpline::stream_port {
 namespace {
 
 constexpr std::int64_t kResolving = 10'000'000'000;  ///< ns that the next hop has to answer
@@ -18,13 +18,8 @@ constexpr std::uint32_t kResets = 64;                ///< at a time: they find p
 
 }  // namespace
 
-void SeededSource::read(stream::ConnectionId connection, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,
-                        packet::ChecksumSum& sum) const {
-  payload_.copy(ports_[connection.index], offset, length, to, sum);
-}
-
-SendWorker::SendWorker(stream_port::SendQueue& queue, SeededSource& source, const SendPlan& plan,
-                       const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way)
+SendWorker::SendWorker(SendQueue& queue, SendSource& source, const SendPlan& plan, const transport::NanoClock& clock,
+                       const std::atomic<bool>& stop, bool gives_way)
     : queue_(queue),
       source_(source),
       plan_(plan),
@@ -180,4 +175,4 @@ void SendWorker::wind_up() {
   } while (now.value - resetting.value < kLastResets / 10);
 }
 
-}  // namespace warpline::service
+}  // namespace warpline::stream_port

@@ -10,30 +10,20 @@
 #include "warpline/base/result.h"
 #include "warpline/base/statistics/counter.h"
 #include "warpline/base/statistics/histogram.h"
-#include "warpline/stream/seeded_payload.h"
+#include "warpline/stream/payload_source.h"
 #include "warpline/stream_port/send_queue.h"
 #include "warpline/transport/nano_clock.h"
 
-namespace warpline::service {
+namespace warpline::stream_port {
 
-/// Bytes that `stream receive --verify` knows: each connection's stream is numbered by its sender's port.
-class SeededSource final : public stream::PayloadSource {
+/// Bytes that a SendWorker sends.
+class SendSource : public stream::PayloadSource {
  public:
-  /// For a sender of so many connections.
-  SeededSource(std::uint64_t seed, std::uint32_t connections) : payload_(seed), ports_(connections) {}
-
-  /// Enters the port of a new connection. On the sender's thread.
-  void begin(stream::ConnectionId connection, std::uint16_t port) { ports_[connection.index] = port; }
-  [[nodiscard]] const stream::SeededPayload& payload() const { return payload_; }  ///< of the streams, by their ports
-  void read(stream::ConnectionId connection, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,
-            packet::ChecksumSum& sum) const override;
-
- private:
-  stream::SeededPayload payload_;
-  std::vector<std::uint16_t> ports_;
+  /// Is called once per connection, before its first byte is offered. `port`: the local port. On the worker's thread.
+  virtual void begin(stream::ConnectionId connection, std::uint16_t port) = 0;
 };
 
-/// What `stream send` sends.
+/// What a SendWorker sends.
 struct SendPlan {
   SocketAddress peer{};           ///< to whom
   std::uint32_t connections = 1;  ///< at once
@@ -46,8 +36,8 @@ struct SendPlan {
 class SendWorker {
  public:
   /// Ends when all connections have ended or `stop` is set. `gives_way`: other threads need its core, as of Turns.
-  SendWorker(stream_port::SendQueue& queue, SeededSource& source, const SendPlan& plan,
-             const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way);
+  SendWorker(SendQueue& queue, SendSource& source, const SendPlan& plan, const transport::NanoClock& clock,
+             const std::atomic<bool>& stop, bool gives_way);
 
   /// Until the end, on the calling thread; connections that are left are aborted. Behind done() it goes on handing over
   /// what is for other queues of the port, until all have ended.
@@ -92,8 +82,8 @@ class SendWorker {
   void offer(Flow& flow, std::uint64_t bytes);
   void wind_up();
 
-  stream_port::SendQueue& queue_;
-  SeededSource& source_;
+  SendQueue& queue_;
+  SendSource& source_;
   SendPlan plan_;
   std::uint64_t room_;  ///< bytes behind the oldest that is not acknowledged that there may be
   const transport::NanoClock& clock_;
@@ -114,4 +104,4 @@ class SendWorker {
   std::atomic<bool> done_{false};
 };
 
-}  // namespace warpline::service
+}  // namespace warpline::stream_port

@@ -6,17 +6,17 @@
 #include <optional>
 
 #include "warpline/base/statistics/counter.h"
-#include "warpline/service/streams/stream_application.h"
+#include "warpline/stream_port/run/stream_application.h"
 #include "warpline/stream_port/stream_queue.h"
 #include "warpline/transport/nano_clock.h"
 
-namespace warpline::service {
+namespace warpline::stream_port {
 
 /// The loop of the lcore that receives streams: a queue and what is done with its bytes.
 class StreamWorker {
  public:
   /// `gives_way`: other threads need its core, as of Turns. Ends when `stop` is set or `application` has failed.
-  StreamWorker(stream_port::StreamQueue& queue, StreamApplication& application, const transport::NanoClock& clock,
+  StreamWorker(StreamQueue& queue, StreamApplication& application, const transport::NanoClock& clock,
                const std::atomic<bool>& stop, bool gives_way)
       : queue_(queue), application_(application), clock_(clock), stop_(stop), gives_way_(gives_way) {}
 
@@ -37,7 +37,7 @@ class StreamWorker {
   void note_bytes(Nanos now);
   void wind_up();
 
-  stream_port::StreamQueue& queue_;
+  StreamQueue& queue_;
   StreamApplication& application_;
   const transport::NanoClock& clock_;
   const std::atomic<bool>& stop_;
@@ -50,4 +50,4 @@ class StreamWorker {
   std::atomic<bool> done_{false};
 };
 
-}  // namespace warpline::service
+}  // namespace warpline::stream_port
