@@ -9,7 +9,6 @@
 #include "commands.h"
 #include "frame/run_frame.h"
 #include "message_layout.h"
-#include "stream_layout.h"
 #include "traffic_layout.h"
 #include "warpline/base/give_way.h"
 #include "warpline/datapath/layout.h"
@@ -19,6 +18,7 @@
 #include "warpline/router/route_layout.h"
 #include "warpline/runtime/lcore_plan.h"
 #include "warpline/runtime/port_spec.h"
+#include "warpline/stream_port/run/stream_run.h"
 #include "warpline/traffic/traffic.h"
 
 namespace warpline {
@@ -46,7 +46,7 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
   const auto requests = [&] {
     if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
     if (config.command == "message") return message_requests(config, nodes.front());
-    if (config.command == "stream") return stream_requests(nodes.front(), config.stream.pipelines);
+    if (config.command == "stream") return stream_port::stream_requests(nodes.front(), config.stream.pipelines);
     if (config.command == "l3forward")
       return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
     const datapath::DatapathSettings settings = config.datapath();

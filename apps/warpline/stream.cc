@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,16 +13,14 @@
 #include "frame/file_keys.h"
 #include "frame/interval_loop.h"
 #include "frame/run_frame.h"
-#include "stream_layout.h"
+#include "stream_settings.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
 #include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
 #include "warpline/report/run_metrics.h"
-#include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
-#include "warpline/runtime/workers.h"
 #include "warpline/service/streams/compared_streams.h"
 #include "warpline/service/streams/ring_reader.h"
 #include "warpline/service/streams/stream_consumer.h"
@@ -32,20 +28,18 @@
 #include "warpline/service/streams/stream_proxy.h"
 #include "warpline/service/streams/stream_report.h"
 #include "warpline/service/streams/stream_writer.h"
-#include "warpline/stream_port/run/lane_choice.h"
-#include "warpline/stream_port/run/stream_worker.h"
-#include "warpline/stream_port/stream_port.h"
-#include "warpline/transport/nano_clock.h"
+#include "warpline/stream_port/run/stream_run.h"
+#include "warpline/stream_port/seeded_comparer.h"
 #include "warpline/transport/udp_socket.h"
 
 namespace warpline {
 namespace {
 
-/// One run of `stream receive` or `stream proxy`. Members are destroyed in reverse: the lcore ends before what it works
-/// on, the writer before the rings that it reads.
-class StreamRun : RunFrame {
+/// One run of `stream receive` or `stream proxy`. Members are destroyed in reverse: the writer ends before the rings
+/// that it reads.
+class ReceiveCommand : RunFrame {
  public:
-  explicit StreamRun(const config::LoadedConfig& loaded) : RunFrame(loaded) {}
+  explicit ReceiveCommand(const config::LoadedConfig& loaded) : RunFrame(loaded) {}
 
   Result<int> run() {
     if (config_.role != config::Role::receive) {  // a file may say so for both
@@ -55,33 +49,29 @@ class StreamRun : RunFrame {
       config_.stream.io = ProcessorKind::cpu;
       config_.stream.processing = true;
     }
-    WARPLINE_CHECK(open_port());
-    for (std::size_t i = 0; i < port_->queues(); ++i) {
+    WARPLINE_CHECK(open_run());
+    std::vector<stream_port::StreamApplication*> applications;
+    for (std::size_t i = 0; i < port().queues(); ++i) {
       Lane& lane = lanes_.emplace_back();
       WARPLINE_CHECK(config_.role == config::Role::proxy ? make_proxy(lane) : make_consumer(lane));
-      lane.worker = std::make_unique<stream_port::StreamWorker>(port_->queue(i), *lane.application, clock_, stop_,
-                                                                lcores_.workers[i].gives_way);
+      applications.push_back(lane.application.get());
     }
     reload_by([this](const config::Config&) -> Result<std::string> {
       if (keys_) return keys_->read_again();
       return std::string();
     });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
-      service::add(snapshot, service::StreamTotals::of(*port_));
+      service::add(snapshot, service::StreamTotals::of(port()));
       report::add(snapshot, ports());
     }));
-    started_ = clock_.now();
-    // Behind the queues' workers are those of lanes, whose threads are there already.
-    WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) {
-      if (i < lanes_.size()) lanes_[i].worker->run();
-    }));
-    const port::PortSettings& port = config_.ports.front();
+    WARPLINE_CHECK(end_set_up());
+    WARPLINE_CHECK(run_->launch(applications));
+    const IpAddress& address = config_.ports.front().addresses.front().address;
     for (const std::uint16_t listen : config_.stream.listen) {
-      put_line(stderr, "warpline: listening on " + to_string(SocketAddress{port.addresses.front().address, listen}));
+      put_line(stderr, "warpline: listening on " + to_string(SocketAddress{address, listen}));
     }
     watch();
-    stop_.store(true, std::memory_order_relaxed);
-    lcore_->wait();
+    run_->end();
     for (const Lane& lane : lanes_) {
       if (lane.writer) lane.writer->stop();
     }
@@ -89,8 +79,8 @@ class StreamRun : RunFrame {
     for (const Lane& lane : lanes_) {
       if (lane.writer && lane.writer->failure()) return *lane.writer->failure();
       if (lane.compared != nullptr && lane.compared->failure()) return *lane.compared->failure();
-      if (lane.worker->failure()) return *lane.worker->failure();
     }
+    if (auto failure = run_->failure()) return *std::move(failure);
     return code;
   }
 
@@ -105,32 +95,26 @@ class StreamRun : RunFrame {
     const service::StreamProxy* proxy = nullptr;         ///< `application`, if it is one
     const service::ComparedStreams* compared = nullptr;  ///< likewise
     const Histogram* chunk_times = nullptr;              ///< of `application`, if it has them
-    std::unique_ptr<stream_port::StreamWorker> worker;
   };
 
-  Result<void> open_port() {
-    const port::PortSettings& port = config_.ports.front();
-    WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    const std::uint16_t queues = config_.stream.pipelines;
-    const bool threads = config_.stream.engine == EngineKind::thread;
-    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), queues, threads)));
-    WARPLINE_TRY(const stream::ReceiverSettings settings, config_.stream.receiver());
-    WARPLINE_TRY(const stream_port::LaneSetup lanes, choose_lanes());
-    WARPLINE_CHECK(start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool, queues, lanes)));
-    WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt, queues,
-                                                      config_.stream.vlan, lanes));
+  Result<void> open_run() {
+    WARPLINE_TRY(const stream_port::StreamRunSettings settings, receiving_run(config_));
+    WARPLINE_CHECK(take_gpu());
+    WARPLINE_TRY(run_, stream_port::StreamRun::open(settings));
+    lcores_ = run_->plan();
+    eal_.emplace(run_->take_eal());
     announce(ports());
-    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
-        port_->port(), port_->port().mac(), port.addresses, *port_->pool(), config_.stream.vlan)));
+    port().queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
+        port().port(), port().port().mac(), config_.ports.front().addresses, *port().pool(), config_.stream.vlan)));
     return {};
   }
 
-  Result<stream_port::LaneSetup> choose_lanes() {
+  /// Takes what the queues need of a GPU. Next to persistent kernels, which the run starts, nothing can be allocated.
+  Result<void> take_gpu() {
     const config::StreamConfig& stream = config_.stream;
     if (runs_on_gpu(stream.engine)) {
       WARPLINE_TRY(gpu_, gpu::find_gpu(stream.gpu));
     }
-    // Beside kernels that stay nothing more is to be had.
     for (std::uint16_t i = 0; stream.rings() == memory::MemoryKind::device && i < stream.pipelines; ++i) {
       if (!stream.output.empty()) {
         WARPLINE_TRY(service::RingReader reader, service::RingReader::create(stream.gpu));
@@ -142,7 +126,7 @@ class StreamRun : RunFrame {
         comparers_.push_back(std::move(comparer));
       }
     }
-    return stream_port::lane_setup(stream_lanes(stream, lcores_));
+    return {};
   }
 
   /// Returns what was made for a queue's rings; null where they are in host memory.
@@ -195,8 +179,8 @@ class StreamRun : RunFrame {
     WARPLINE_TRY(lane.socket,
                  transport::UdpSocket::open({.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0},
                                              .datagram_bytes = settings.datagram_bytes}));
-    WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings, clock_.now()));
-    auto proxy = std::make_unique<service::StreamProxy>(std::move(endpoint), *lane.socket, clock_,
+    WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings, run_->clock().now()));
+    auto proxy = std::make_unique<service::StreamProxy>(std::move(endpoint), *lane.socket, run_->clock(),
                                                         message::peer_address(server.address, server.port),
                                                         stream.connections, stream.ring);
     lane.proxy = proxy.get();
@@ -204,34 +188,20 @@ class StreamRun : RunFrame {
     return {};
   }
 
-  [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
-  [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
+  [[nodiscard]] stream_port::StreamPort& port() const { return run_->receiving(); }
+  [[nodiscard]] std::span<const port::Port> ports() const { return {&port().port(), 1}; }
 
   /// Prints a line an interval until the end is there, or asked for.
   void watch() {
     service::StreamTotals before;
-    const auto done = [this] {
-      return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.worker->done(); });
-    };
-    const auto look = [this](double) { tend(); };
-    const IntervalLoop loop{.seconds = [this] { return seconds(); }, .done = done, .look = look};
+    const IntervalLoop loop{.seconds = [this] { return run_->seconds(); },
+                            .done = [this] { return run_->over(); },
+                            .look = [this](double) { tend(); }};
     interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
-      const service::StreamTotals totals = service::StreamTotals::of(*port_);
+      const service::StreamTotals totals = service::StreamTotals::of(port());
       return service::StreamInterval{
           .time_s = now, .seconds = since_last, .before = std::exchange(before, totals), .now = totals};
     });
-  }
-
-  /// Returns the seconds from the first byte of payload to the last, of whichever queues.
-  [[nodiscard]] double receiving_s() const {
-    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t last = 0;
-    for (const Lane& lane : lanes_) {
-      if (lane.worker->last_byte() == 0) continue;
-      first = std::min(first, lane.worker->first_byte());
-      last = std::max(last, lane.worker->last_byte());
-    }
-    return last == 0 ? 0 : static_cast<double>(last - first) / 1e9;
   }
 
   int report() {
@@ -239,8 +209,8 @@ class StreamRun : RunFrame {
     report.command = fmt::format("stream {}", name(config_.role));
     report.processing = config_.stream.processing;
     report.config = loaded_.to_json();
-    report.duration_s = seconds();
-    report.receiving_s = receiving_s();
+    report.duration_s = run_->seconds();
+    report.receiving_s = run_->receiving_s();
     for (const Lane& lane : lanes_) {
       if (!lane.writer) continue;
       if (!report.written) report.written = service::StreamReport::Written{};
@@ -269,19 +239,19 @@ class StreamRun : RunFrame {
     }
     report.chunks = LatencyTotals::of(chunks);
     if (config_.stream.engine != EngineKind::inline_) {
-      report.engine = service::StreamReport::Engine::of(*port_, config_.stream.engine, config_.stream.rings(),
+      report.engine = service::StreamReport::Engine::of(port(), config_.stream.engine, config_.stream.rings(),
                                                         gpu_ ? gpu_->name : std::string());
     }
     report.lcores = lcore_lines();
     report.notes = notes(ports());
-    for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
-    report.device = port_->port().counters();
+    for (const std::string& refused : port().port().setup().refused) report.notes.push_back(refused);
+    report.device = port().port().counters();
     {
       const runtime::SetupStep step("closing the port", runtime::SetupStep::Of::clean_up);
-      port_->close();
+      port().close();
     }
-    report.totals = service::StreamTotals::of(*port_);  // also of frames that lanes had in hand
-    report.leaked = port_->leaked();
+    report.totals = service::StreamTotals::of(port());  // also of frames that lanes had in hand
+    report.leaked = port().leaked();
     print(report);
     const bool right = !report.verified || report.verified->bad == 0;
     if (!right || !report.conserved()) return static_cast<int>(ErrorKind::verification);
@@ -289,21 +259,17 @@ class StreamRun : RunFrame {
     return interrupted_ ? kInterrupted : 0;
   }
 
-  transport::NanoClock clock_;
   std::optional<gpu::GpuFacts> gpu_;                                     ///< of the engine
   std::vector<std::unique_ptr<service::RingReader>> readers_;            ///< that no queue has taken yet
   std::vector<std::unique_ptr<stream_port::SeededComparer>> comparers_;  ///< likewise
-  std::unique_ptr<stream_port::StreamPort> port_;
-  std::atomic<bool> stop_{false};
+  std::unique_ptr<stream_port::StreamRun> run_;
   std::optional<FileKeys> keys_;  ///< of --key
   std::vector<Lane> lanes_;       ///< by queue
-  std::optional<runtime::Workers> lcore_;
-  Nanos started_;
   bool interrupted_ = false;
 };
 
 }  // namespace
 
-Result<int> run_stream(const config::LoadedConfig& loaded) { return StreamRun(loaded).run(); }
+Result<int> run_stream(const config::LoadedConfig& loaded) { return ReceiveCommand(loaded).run(); }
 
 }  // namespace warpline

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,124 +11,86 @@
 #include "commands.h"
 #include "frame/interval_loop.h"
 #include "frame/run_frame.h"
-#include "stream_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/base/secrets/draw_secret.h"
 #include "warpline/gpu/device.h"
 #include "warpline/port/removal.h"
 #include "warpline/report/run_end.h"
 #include "warpline/report/run_metrics.h"
-#include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
-#include "warpline/runtime/workers.h"
 #include "warpline/service/streams/send/seeded_source.h"
 #include "warpline/service/streams/send/send_report.h"
 #include "warpline/service/streams/stream_metrics.h"
-#include "warpline/stream_port/run/lane_choice.h"
-#include "warpline/stream_port/run/send_worker.h"
-#include "warpline/stream_port/send_port.h"
-#include "warpline/transport/nano_clock.h"
+#include "warpline/stream_port/run/stream_run.h"
 
 namespace warpline {
 namespace {
 
-Result<stream::SenderSettings> sender_settings(const config::StreamConfig& config) {
-  stream::SenderSettings settings;
-  settings.connections = (config.parallel + config.pipelines - 1) / config.pipelines;
-  settings.window_bytes = config.window;
-  settings.congestion = config.congestion;
-  WARPLINE_CHECK(draw_secret(settings.secret));
-  return settings;
-}
-
-/// One run of `stream send`. Members are destroyed in reverse: lcores end before what they work on, the port before
-/// what it sends.
-class SendRun : RunFrame {
+/// One run of `stream send`. Members are destroyed in reverse: the run ends before the bytes that it sends.
+class SendCommand : RunFrame {
  public:
-  explicit SendRun(const config::LoadedConfig& loaded)
-      : RunFrame(loaded),
-        next_hop_(config_.stream.gateway ? *config_.stream.gateway : config_.stream.connect->address) {}
+  explicit SendCommand(const config::LoadedConfig& loaded) : RunFrame(loaded) {}
 
   Result<int> run() {
-    WARPLINE_CHECK(open_port());
-    const config::StreamConfig& stream = config_.stream;
-    for (std::uint16_t i = 0; i < stream.pipelines; ++i) {
-      // The first queues have what is left over.
-      const stream_port::SendPlan plan{
-          .peer = *stream.connect,
-          .connections = stream.parallel / stream.pipelines + (i < stream.parallel % stream.pipelines ? 1 : 0),
-          .bytes = stream.bytes,
-          .chunk = stream.chunk,
-          .ahead = 2 * stream.window};
-      workers_.push_back(std::make_unique<stream_port::SendWorker>(port_->queue(i), *sources_[i], plan, clock_, stop_,
-                                                                   lcores_.workers[i].gives_way));
-    }
+    WARPLINE_CHECK(open_run());
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
-      service::add(snapshot, service::SendTotals::of(*port_));
+      service::add(snapshot, service::SendTotals::of(port()));
       report::add(snapshot, ports());
     }));
-    started_ = clock_.now();
-    WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) {
-      if (i < workers_.size()) workers_[i]->run();
-    }));
-    put_line(stderr, "warpline: sending to " + to_string(*stream.connect));
+    WARPLINE_CHECK(end_set_up());
+    WARPLINE_CHECK(run_->launch());
+    put_line(stderr, "warpline: sending to " + to_string(*config_.stream.connect));
     watch();
-    if (interrupted_ || !done()) stop_.store(true, std::memory_order_relaxed);
-    lcore_->wait();
+    run_->end();
     return report();
   }
 
  private:
-  Result<void> open_port() {
-    const port::PortSettings& port = config_.ports.front();
-    WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    const bool threads = config_.stream.engine == EngineKind::thread;
-    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), config_.stream.pipelines, threads)));
-    WARPLINE_TRY(const stream::SenderSettings settings, sender_settings(config_.stream));
-    std::vector<const stream::PayloadSource*> sources;
-    for (std::uint16_t i = 0; i < config_.stream.pipelines; ++i) {
-      sources_.push_back(std::make_unique<service::SeededSource>(config_.run.seed, settings.connections));
-      sources.push_back(sources_.back().get());
+  Result<void> open_run() {
+    WARPLINE_TRY(stream_port::SendSettings sending, sending_settings());
+    if (runs_on_gpu(config_.stream.engine)) {
+      WARPLINE_TRY(gpu_, gpu::find_gpu(config_.stream.gpu));
     }
-    WARPLINE_TRY(const stream_port::PayloadSetup payload, choose_payload());
-    WARPLINE_CHECK(
-        start_eal({port.spec}, stream_port::SendPort::memory(port, config_.pool, payload, config_.stream.pipelines)));
-    WARPLINE_TRY(port_, stream_port::SendPort::open(port, config_.pool, settings, sources, next_hop_, clock_.now(),
-                                                    std::nullopt, config_.stream.vlan, payload));
+    WARPLINE_TRY(run_, stream_port::StreamRun::open(
+                           {.runtime = config_.runtime, .pool = config_.pool, .send = std::move(sending)}));
+    lcores_ = run_->plan();
+    eal_.emplace(run_->take_eal());
     announce(ports());
-    port_->queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
-        port_->port(), port_->port().mac(), port.addresses, *port_->pool(), config_.stream.vlan)));
+    port().queue(0).set_announcer(&announce_by(std::make_unique<port::Announcer>(
+        port().port(), port().port().mac(), config_.ports.front().addresses, *port().pool(), config_.stream.vlan)));
     return {};
   }
 
-  Result<stream_port::PayloadSetup> choose_payload() {
+  Result<stream_port::SendSettings> sending_settings() {
     const config::StreamConfig& stream = config_.stream;
-    stream_port::PayloadChoice choice{.engine = stream.engine,
-                                      .rings = stream.rings(),
-                                      .gpu = stream.gpu,
-                                      .window = stream.window,
-                                      .patience = stream.watchdog,
-                                      .bytes = &sources_.front()->payload(),
-                                      .threads = {}};
-    for (std::size_t i = stream.pipelines; i < lcores_.workers.size(); ++i) {
-      choice.threads.push_back({static_cast<unsigned>(lcores_.workers[i].cpu.id), lcores_.workers[i].gives_way});
+    stream_port::SendSettings settings;
+    settings.port = config_.ports.front();
+    settings.sender.connections = (stream.parallel + stream.pipelines - 1) / stream.pipelines;
+    settings.sender.window_bytes = stream.window;
+    settings.sender.congestion = stream.congestion;
+    WARPLINE_CHECK(draw_secret(settings.sender.secret));
+    settings.plan = {.peer = *stream.connect,
+                     .connections = stream.parallel,
+                     .bytes = stream.bytes,
+                     .chunk = stream.chunk,
+                     .ahead = 2 * stream.window};
+    for (std::uint16_t i = 0; i < stream.pipelines; ++i) {
+      sources_.push_back(std::make_unique<service::SeededSource>(config_.run.seed, settings.sender.connections));
+      settings.sources.push_back(sources_.back().get());
     }
-    if (runs_on_gpu(stream.engine)) {
-      WARPLINE_TRY(gpu_, gpu::find_gpu(stream.gpu));
-    }
-    return stream_port::payload_setup(std::move(choice));
+    settings.next_hop = stream.gateway ? *stream.gateway : stream.connect->address;
+    settings.vlan = stream.vlan;
+    settings.payload = {.engine = stream.engine,
+                        .rings = stream.rings(),
+                        .gpu = stream.gpu,
+                        .window = stream.window,
+                        .patience = stream.watchdog,
+                        .bytes = &sources_.front()->payload()};
+    return settings;
   }
 
-  [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
-  [[nodiscard]] bool done() const {
-    return std::ranges::all_of(workers_, [](const auto& worker) { return worker->done(); });
-  }
-  /// True if all is sent, or it does not go on: a worker that failed ends the run of all.
-  [[nodiscard]] bool over() const {
-    const auto stuck = [](const auto& worker) { return worker->done() && (worker->unresolved() || worker->failed()); };
-    return done() || std::ranges::any_of(workers_, stuck);
-  }
-  [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
+  [[nodiscard]] stream_port::SendPort& port() const { return run_->sending(); }
+  [[nodiscard]] std::span<const port::Port> ports() const { return {&port().port(), 1}; }
 
   /// Prints a line an interval until all is sent, or the end is asked for. When its time is over what was offered is
   /// still sent.
@@ -140,32 +99,19 @@ class SendRun : RunFrame {
     report::RunSettings settings = config_.run;
     settings.seconds = Nanos{0};
     service::SendTotals before;
-    const IntervalLoop loop{.seconds = [this] { return seconds(); },
-                            .done = [this] { return over(); },
+    const IntervalLoop loop{.seconds = [this] { return run_->seconds(); },
+                            .done = [this] { return run_->over(); },
                             .look =
                                 [&](double now) {
                                   tend();
                                   settings.interval = config_.run.interval;
-                                  if (end == 0 || now < end) return;
-                                  for (const auto& worker : workers_) worker->finish();
+                                  if (end != 0 && now >= end) run_->finish_sending();
                                 }};
     interrupted_ = loop.run(settings, [&](double now, double since_last) {
-      const service::SendTotals totals = service::SendTotals::of(*port_);
+      const service::SendTotals totals = service::SendTotals::of(port());
       return service::SendInterval{
           .time_s = now, .seconds = since_last, .before = std::exchange(before, totals), .now = totals};
     });
-  }
-
-  /// Returns the seconds from the first SYN to the last acknowledgement, of whichever queues.
-  [[nodiscard]] double sending_s() const {
-    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t last = 0;
-    for (const auto& worker : workers_) {
-      if (worker->first_syn() == 0) continue;
-      first = std::min(first, worker->first_syn());
-      last = std::max(last, worker->last_acknowledgement());
-    }
-    return last == 0 ? 0 : static_cast<double>(last - first) / 1e9;
   }
 
   Result<int> report() {
@@ -175,41 +121,32 @@ class SendRun : RunFrame {
                       .memory = name(config_.stream.rings()),
                       .gpu = gpu_ ? gpu_->name : std::string(),
                       .lane = config_.stream.engine != EngineKind::inline_};
-    report.duration_s = seconds();
-    report.sending_s = sending_s();
+    report.duration_s = run_->seconds();
+    report.sending_s = run_->sending_s();
     Histogram round_trips;
     Histogram chunks;
-    for (std::uint16_t i = 0; i < port_->queues(); ++i) {
-      round_trips.merge(port_->queue(i).sender().counters().round_trips);
-      chunks.merge(workers_[i]->chunk_times());
+    for (std::uint16_t i = 0; i < port().queues(); ++i) {
+      round_trips.merge(port().queue(i).sender().counters().round_trips);
+      chunks.merge(run_->senders()[i]->chunk_times());
     }
     report.round_trips = LatencyTotals::of(round_trips);
     report.chunks = LatencyTotals::of(chunks);
     report.lcores = lcore_lines();
     report.notes = notes(ports());
-    for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
-    std::optional<Error> failure;
-    bool unresolved = false;
-    for (const auto& worker : workers_) {
-      if (!failure) failure = worker->failure();
-      unresolved = unresolved || worker->unresolved();
-    }
-    report.device = port_->port().counters();
+    for (const std::string& refused : port().port().setup().refused) report.notes.push_back(refused);
+    std::optional<Error> failure = run_->failure();
+    report.device = port().port().counters();
     {
       const runtime::SetupStep step("closing the port", runtime::SetupStep::Of::clean_up);
-      port_->close();
+      port().close();
     }
-    report.totals = service::SendTotals::of(*port_);  // also of frames that waited for another queue
-    report.leaked = port_->leaked();
+    report.totals = service::SendTotals::of(port());  // also of frames that waited for another queue
+    report.leaked = port().leaked();
     print(report);
     if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
     if (port::any_removed()) return static_cast<int>(ErrorKind::peer);
     if (interrupted_) return kInterrupted;
-    if (failure) return *failure;
-    if (unresolved) {
-      return Error{ErrorKind::peer, fmt::format("cannot reach {}", to_string(next_hop_)), "it does not say where it is",
-                   "check the address, the cable, and --gateway"};
-    }
+    if (failure) return *std::move(failure);
     const service::SendTotals& totals = report.totals;
     if (const std::uint64_t failed = totals.ended() - totals.finished; failed != 0) {
       return Error{ErrorKind::peer, fmt::format("{} of {} connections did not finish", failed, totals.started),
@@ -220,20 +157,14 @@ class SendRun : RunFrame {
     return 0;
   }
 
-  IpAddress next_hop_;
-  transport::NanoClock clock_;
   std::vector<std::unique_ptr<service::SeededSource>> sources_;  ///< by queue
   std::optional<gpu::GpuFacts> gpu_;                             ///< of the engine
-  std::unique_ptr<stream_port::SendPort> port_;
-  std::atomic<bool> stop_{false};
-  std::vector<std::unique_ptr<stream_port::SendWorker>> workers_;  ///< likewise
-  std::optional<runtime::Workers> lcore_;
-  Nanos started_;
+  std::unique_ptr<stream_port::StreamRun> run_;
   bool interrupted_ = false;
 };
 
 }  // namespace
 
-Result<int> run_stream_send(const config::LoadedConfig& loaded) { return SendRun(loaded).run(); }
+Result<int> run_stream_send(const config::LoadedConfig& loaded) { return SendCommand(loaded).run(); }
 
 }  // namespace warpline

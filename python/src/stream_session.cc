@@ -3,20 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <limits>
 #include <thread>
 #include <utility>
 
-#include "stream_layout.h"
+#include "stream_settings.h"
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/stream_tickets.h"
 #include "warpline/report/run_end.h"
-#include "warpline/runtime/eal.h"
-#include "warpline/runtime/lcore_plan.h"
-#include "warpline/runtime/port_spec.h"
-#include "warpline/runtime/workers.h"
 #include "warpline/service/streams/stream_report.h"
 
 namespace warpline::python {
@@ -46,9 +40,10 @@ Result<std::optional<service::StreamHome::Gpu>> gpu_of(const config::StreamConfi
   return std::optional(service::StreamHome::Gpu{stream.gpu, std::move(tickets)});
 }
 
-service::StreamReport report_of(const config::LoadedConfig& loaded, stream_port::StreamPort& port,
-                                const runtime::LcorePlan& plan, const runtime::Eal& eal) {
+service::StreamReport report_of(const config::LoadedConfig& loaded, const stream_port::StreamRun& run) {
   service::StreamReport report;
+  stream_port::StreamPort& port = run.receiving();
+  const runtime::LcorePlan& plan = run.plan();
   report.config = loaded.to_json();
   const config::StreamConfig& stream = loaded.config.stream;
   if (stream.engine != EngineKind::inline_) {
@@ -58,11 +53,13 @@ service::StreamReport report_of(const config::LoadedConfig& loaded, stream_port:
   for (const runtime::PlacedWorker& worker : plan.workers) {
     report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
   }
-  report.notes = report::notes_of(plan, eal, {&port.port(), 1});
+  report.notes = report::notes_of(plan, run.eal(), {&port.port(), 1});
   report.device = port.port().counters();
   port.close();
   report.totals = service::StreamTotals::of(port);
   report.leaked = port.leaked();
+  report.duration_s = run.seconds();
+  report.receiving_s = run.receiving_s();
   return report;
 }
 
@@ -96,72 +93,41 @@ Result<void> StreamSession::control() {
 }
 
 Result<void> StreamSession::run() {
-  const config::Config& config = loaded_.config;
-  const port::PortSettings& settings = config.ports.front();
-  const std::uint16_t count = config.stream.pipelines;
-  WARPLINE_CHECK(runtime::check_port_spec(settings.spec));
-  WARPLINE_TRY(const runtime::LcorePlan plan,
-               runtime::place_workers(config.runtime, stream_requests(runtime::port_node(settings.spec), count,
-                                                                      config.stream.engine == EngineKind::thread)));
-  WARPLINE_TRY(const stream::ReceiverSettings receiver, config.stream.receiver());
-  WARPLINE_TRY(const stream_port::LaneSetup lanes, stream_port::lane_setup(stream_lanes(config.stream, plan)));
-  WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start_planned(config.runtime, plan, {settings.spec},
-                                           stream_port::StreamPort::memory(settings, config.pool, count, lanes)));
-  WARPLINE_TRY(const auto port, stream_port::StreamPort::open(settings, config.pool, receiver, clock_.now(),
-                                                              std::nullopt, count, config.stream.vlan, lanes));
-  std::vector<Queue> queues(count);
-  for (std::uint16_t i = 0; i < count; ++i) {
-    WARPLINE_TRY(auto gpu, gpu_of(config.stream));
-    queues[i].connections = std::make_unique<service::KeptStreams>(port->queue(i).receiver(), receiver,
-                                                                   config.stream.chunk, inbox_, std::move(gpu));
-    queues[i].worker = std::make_unique<stream_port::StreamWorker>(port->queue(i), *queues[i].connections, clock_,
-                                                                   stop_, plan.workers[i].gives_way);
+  WARPLINE_TRY(const stream_port::StreamRunSettings settings, receiving_run(loaded_.config));
+  WARPLINE_TRY(const auto run, stream_port::StreamRun::open(settings));
+  std::vector<std::unique_ptr<service::KeptStreams>> connections;  // by queue
+  std::vector<stream_port::StreamApplication*> applications;
+  for (std::size_t i = 0; i < run->receiving().queues(); ++i) {
+    WARPLINE_TRY(auto gpu, gpu_of(loaded_.config.stream));
+    connections.push_back(std::make_unique<service::KeptStreams>(run->receiving().queue(i).receiver(),
+                                                                 settings.receive->receiver,
+                                                                 loaded_.config.stream.chunk, inbox_, std::move(gpu)));
+    applications.push_back(connections.back().get());
   }
-  started_ = clock_.now();
-  {
-    runtime::Workers workers(plan);
-    for (std::size_t i = 0; i < queues.size(); ++i) {
-      const Result<void> launched = workers.launch(i, [&worker = *queues[i].worker] { worker.run(); });
-      if (!launched) stop_.store(true, std::memory_order_relaxed);
-      WARPLINE_CHECK(launched);
-    }
-    thread_.say_started();
-    supervise(*port, queues);
-    stop_.store(true, std::memory_order_relaxed);
-  }
-  service::StreamReport report = report_of(loaded_, *port, plan, eal);
-  report.duration_s = seconds();
-  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t last = 0;
-  for (const Queue& queue : queues) {
-    if (queue.worker->last_byte() == 0) continue;
-    first = std::min(first, queue.worker->first_byte());
-    last = std::max(last, queue.worker->last_byte());
-  }
-  report.receiving_s = last == 0 ? 0 : static_cast<double>(last - first) / 1e9;
+  WARPLINE_CHECK(run->launch(applications));
+  thread_.say_started();
+  supervise(*run);
+  run->end();
+  const service::StreamReport report = report_of(loaded_, *run);
   report_ = report.to_json().dump();
   if (!report.conserved()) exit_code_ = static_cast<int>(ErrorKind::verification);
-  for (const Queue& queue : queues) {
-    if (queue.worker->failure()) return *queue.worker->failure();
-  }
+  if (auto failure = run->failure()) return *std::move(failure);
   return {};
 }
 
-void StreamSession::supervise(stream_port::StreamPort& port, const std::vector<Queue>& queues) {
+void StreamSession::supervise(const stream_port::StreamRun& run) {
   constexpr std::chrono::milliseconds kPeriod{2};
   const report::RunSettings& settings = loaded_.config.run;
   const double interval = static_cast<double>(settings.interval.value) / 1e9;
   const double end = static_cast<double>(settings.seconds.value) / 1e9;
   double last = 0;
   service::StreamTotals before;
-  while (!thread_.stopping().load(std::memory_order_relaxed) &&
-         std::ranges::none_of(queues, [](const Queue& queue) { return queue.worker->done(); })) {
+  while (!thread_.stopping().load(std::memory_order_relaxed) && !run.over()) {
     std::this_thread::sleep_for(kPeriod);
-    const double now = seconds();
+    const double now = run.seconds();
     if (end != 0 && now >= end) return;
     if (!tells_progress_ || now - last < interval) continue;
-    const service::StreamTotals totals = service::StreamTotals::of(port);
+    const service::StreamTotals totals = service::StreamTotals::of(run.receiving());
     const service::StreamInterval line{.time_s = now,
                                        .seconds = now - std::exchange(last, now),
                                        .before = std::exchange(before, totals),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,9 +11,7 @@
 #include "run_thread.h"
 #include "warpline/base/result.h"
 #include "warpline/service/streams/kept/kept_streams.h"
-#include "warpline/stream_port/run/stream_worker.h"
-#include "warpline/stream_port/stream_port.h"
-#include "warpline/transport/nano_clock.h"
+#include "warpline/stream_port/run/stream_run.h"
 
 namespace warpline::python {
 
@@ -57,25 +53,15 @@ class StreamSession {
   StreamSession(config::LoadedConfig loaded, std::shared_ptr<service::StreamInbox> inbox, bool tells_progress)
       : loaded_(std::move(loaded)), inbox_(std::move(inbox)), tells_progress_(tells_progress) {}
 
-  /// What belongs to a queue of the port. Its lcore works on all of it.
-  struct Queue {
-    std::unique_ptr<service::KeptStreams> connections;
-    std::unique_ptr<stream_port::StreamWorker> worker;
-  };
-
   /// The whole life of the control thread.
   [[nodiscard]] Result<void> control();
   [[nodiscard]] Result<void> run();
   /// Returns when the run is to end.
-  void supervise(stream_port::StreamPort& port, const std::vector<Queue>& queues);
-  [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
+  void supervise(const stream_port::StreamRun& run);
 
   config::LoadedConfig loaded_;
   std::shared_ptr<service::StreamInbox> inbox_;
   bool tells_progress_;
-  transport::NanoClock clock_;
-  Nanos started_;
-  std::atomic<bool> stop_{false};  ///< the lcores'
   std::string report_;
   int exit_code_ = 0;
   RunThread thread_;  ///< the last: it works on all of this
