@@ -5,60 +5,62 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <random>
+#include <string>
 
-#include "warpline/runtime/eal.h"
+#include "warpline/base/secrets/draw_secret.h"
 #include "warpline/runtime/stop.h"
-#include "warpline/stream_port/stream_port.h"
-#include "warpline/transport/nano_clock.h"
+#include "warpline/stream_port/run/stream_run.h"
 
 using namespace warpline;
 
 namespace {
 
-std::map<stream::ConnectionId, std::ptrdiff_t> lines;
+class LineCounter final : public stream_port::StreamApplication {
+ public:
+  bool turn(stream::StreamReceiver& receiver, Nanos now) override {
+    bool worked = false;
+    while (const auto event = receiver.poll()) {
+      take(receiver, *event, now);
+      worked = true;
+    }
+    return worked;
+  }
 
-/// Counts what came and gives its place back, which opens the window again; says so when a connection has ended.
-void take(stream::StreamReceiver& receiver, const stream::StreamEvent& event, Nanos now) {
-  const auto view = receiver.view(event.connection);
-  if (!view) return;
-  lines[event.connection] += std::ranges::count(view->bytes, '\n');
-  const std::uint64_t bytes = view->begin + view->bytes.size();
-  (void)receiver.release(event.connection, view->bytes.size());
-  if (event.state == stream::ConnectionState::open) return;
-  std::printf("%s %s: %llu bytes, %td lines\n", to_string(view->peer).c_str(), std::string(name(event.state)).c_str(),
-              static_cast<unsigned long long>(bytes), lines[event.connection]);
-  std::fflush(stdout);
-  receiver.close(event.connection, now);
-  lines.erase(event.connection);
-}
+ private:
+  /// Counts the lines and releases the bytes, which opens the window again. Prints a line when the connection has
+  /// ended.
+  void take(stream::StreamReceiver& receiver, const stream::StreamEvent& event, Nanos now) {
+    const auto view = receiver.view(event.connection);
+    if (!view) return;
+    lines_[event.connection] += std::ranges::count(view->bytes, '\n');
+    const std::uint64_t bytes = view->begin + view->bytes.size();
+    (void)receiver.release(event.connection, view->bytes.size());
+    if (event.state == stream::ConnectionState::open) return;
+    std::printf("%s %s: %llu bytes, %td lines\n", to_string(view->peer).c_str(), std::string(name(event.state)).c_str(),
+                static_cast<unsigned long long>(bytes), lines_[event.connection]);
+    std::fflush(stdout);
+    receiver.close(event.connection, now);
+    lines_.erase(event.connection);
+  }
+
+  std::map<stream::ConnectionId, std::ptrdiff_t> lines_;
+};
 
 Result<void> receive(char** arguments) {
-  port::PortSettings port;
-  port.spec = arguments[0];
+  stream_port::ReceiveSettings settings;
+  settings.port.spec = arguments[0];
   WARPLINE_TRY(const InterfaceAddress here, parse_interface_address(arguments[1]));
-  port.addresses = {here};
-  stream::ReceiverSettings settings;
-  settings.ports = {static_cast<std::uint16_t>(std::atoi(arguments[2]))};
-  std::random_device random;
-  for (std::uint8_t& byte : settings.secret) byte = static_cast<std::uint8_t>(random());
+  settings.port.addresses = {here};
+  settings.receiver.ports = {static_cast<std::uint16_t>(std::atoi(arguments[2]))};
+  WARPLINE_CHECK(draw_secret(settings.receiver.secret));
 
-  // DPDK on this thread, with no other lcores: it polls the port's one queue.
   const runtime::StopOnSignal on_signal;
-  const transport::NanoClock clock;
-  WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start({}, {}, {port.spec}, stream_port::StreamPort::memory(port, {})));
-  WARPLINE_TRY(const auto opened, stream_port::StreamPort::open(port, {}, settings, clock.now()));
-  stream_port::StreamQueue& queue = opened->queue();
+  LineCounter lines;
+  WARPLINE_TRY(const auto run, stream_port::StreamRun::open({.receive = settings}));
+  WARPLINE_CHECK(run->launch({&lines}));
   std::printf("listening\n");
   std::fflush(stdout);
-  while (!runtime::StopOnSignal::requested().load(std::memory_order_relaxed)) {
-    const Nanos now = clock.now();
-    (void)queue.receive(now);
-    while (const auto event = queue.receiver().poll()) take(queue.receiver(), *event, now);
-    (void)queue.send(now);
-  }
-  return {};
+  return run->run(runtime::StopOnSignal::requested());
 }
 
 }  // namespace

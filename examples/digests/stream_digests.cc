@@ -7,78 +7,78 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "warpline/runtime/eal.h"
+#include "warpline/base/secrets/draw_secret.h"
 #include "warpline/runtime/stop.h"
-#include "warpline/stream/lanes/thread_lane.h"
-#include "warpline/stream_port/gpu_lane.h"
-#include "warpline/stream_port/stream_port.h"
-#include "warpline/transport/nano_clock.h"
+#include "warpline/stream_port/run/stream_run.h"
 
 using namespace warpline;
 
 namespace {
 
-/// When the consumer is through with a connection, says what it found, and has the connection end.
-void take(stream::StreamReceiver& receiver, const stream::StreamEvent& event, const StreamDigests& digests,
-          std::size_t patterns, Nanos now) {
-  const auto view = receiver.view(event.connection);
-  if (!event.consumed || !view) return;
-  const StreamFindings& findings = digests.of(event.connection.index);
-  std::printf("%s %s: %llu bytes, sha256 ", to_string(view->peer).c_str(), std::string(name(event.state)).c_str(),
-              static_cast<unsigned long long>(findings.digest.length()));
-  for (const std::uint8_t byte : findings.digest.digest()) std::printf("%02x", byte);
-  for (std::size_t i = 0; i < patterns; ++i) std::printf(" %llu", findings.found[i]);
-  std::printf("\n");
-  std::fflush(stdout);
-  receiver.close(event.connection, now);
-}
+/// Waits for the consumer of each connection, prints what it found, and closes the connection.
+class FindingsPrinter final : public stream_port::StreamApplication {
+ public:
+  FindingsPrinter(const StreamDigests& digests, std::size_t patterns) : digests_(digests), patterns_(patterns) {}
+
+  bool turn(stream::StreamReceiver& receiver, Nanos now) override {
+    bool worked = false;
+    while (const auto event = receiver.poll()) {
+      take(receiver, *event, now);
+      worked = true;
+    }
+    return worked;
+  }
+
+ private:
+  void take(stream::StreamReceiver& receiver, const stream::StreamEvent& event, Nanos now) {
+    const auto view = receiver.view(event.connection);
+    if (!event.consumed || !view) return;
+    const StreamFindings& findings = digests_.of(event.connection.index);
+    std::printf("%s %s: %llu bytes, sha256 ", to_string(view->peer).c_str(), std::string(name(event.state)).c_str(),
+                static_cast<unsigned long long>(findings.digest.length()));
+    for (const std::uint8_t byte : findings.digest.digest()) std::printf("%02x", byte);
+    for (std::size_t i = 0; i < patterns_; ++i) std::printf(" %llu", findings.found[i]);
+    std::printf("\n");
+    std::fflush(stdout);
+    receiver.close(event.connection, now);
+  }
+
+  const StreamDigests& digests_;
+  std::size_t patterns_;
+};
 
 Result<void> receive(char** arguments, const std::vector<std::string>& patterns) {
-  port::PortSettings port;
-  port.spec = arguments[0];
+  stream_port::ReceiveSettings settings;
+  settings.port.spec = arguments[0];
   WARPLINE_TRY(const InterfaceAddress here, parse_interface_address(arguments[1]));
-  port.addresses = {here};
-  stream::ReceiverSettings settings;
-  settings.ports = {static_cast<std::uint16_t>(std::atoi(arguments[2]))};
-  settings.connections = 64;  // each has a block of the GPU's, and all stay beside the lane's
-  settings.ring_bytes = 2 << 20;
-  settings.consumers = true;
-  std::random_device random;
-  for (std::uint8_t& byte : settings.secret) byte = static_cast<std::uint8_t>(random());
+  settings.port.addresses = {here};
+  settings.receiver.ports = {static_cast<std::uint16_t>(std::atoi(arguments[2]))};
+  settings.receiver.connections = 64;  // each has a block of the GPU's, and all stay beside the lane's
+  settings.receiver.ring_bytes = 2 << 20;
+  settings.receiver.consumers = true;
+  WARPLINE_CHECK(draw_secret(settings.receiver.secret));
 
   WARPLINE_TRY(const inspect::PatternSet set, inspect::PatternSet::create(patterns));
-  WARPLINE_TRY(const auto digests, StreamDigests::create(set, settings.connections));
-  stream_port::LaneSetup lanes;
-  lanes.gpu = digests->gpu();
-  lanes.make = [&](const stream::LaneShape& shape, std::uint16_t) {
-    return lanes.gpu < 0 ? stream::make_thread_lane(shape, {.yield = true})
-                         : stream_port::make_gpu_stream_lane(shape, {.gpu = lanes.gpu});
-  };
-  // DPDK on this thread, with no other lcores: it polls the port's one queue.
+  WARPLINE_TRY(const auto digests, StreamDigests::create(set, settings.receiver.connections));
+  const int gpu = digests->gpu();
+  settings.lanes = gpu < 0 ? stream_port::LaneChoice{.engine = EngineKind::thread}
+                           : stream_port::LaneChoice{.engine = EngineKind::persistent, .gpu = gpu};
+
   const runtime::StopOnSignal on_signal;
-  const transport::NanoClock clock;
-  WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start({}, {}, {port.spec}, stream_port::StreamPort::memory(port, {}, 1, lanes)));
-  WARPLINE_TRY(const auto opened, stream_port::StreamPort::open(port, {}, settings, clock.now(), {}, 1, 0, lanes));
-  stream_port::StreamQueue& queue = opened->queue();
-  if (!digests->begin(queue.receiver().board())) {
+  FindingsPrinter printer(*digests, set.patterns());
+  WARPLINE_TRY(const auto run, stream_port::StreamRun::open({.runtime = {.share_cores = true}, .receive = settings}));
+  WARPLINE_CHECK(run->launch({&printer}));
+  if (!digests->begin(run->receiving().queue().receiver().board())) {
     return environment_error("digests of streams", "their kernel does not start", "run `warpline doctor`");
   }
   std::printf("listening\n");
   std::fflush(stdout);
-  while (!runtime::StopOnSignal::requested().load(std::memory_order_relaxed) && !queue.failure(clock.now())) {
-    const Nanos now = clock.now();
-    (void)queue.receive(now);
-    while (const auto event = queue.receiver().poll()) take(queue.receiver(), *event, *digests, set.patterns(), now);
-    (void)queue.send(now);
-  }
+  Result<void> received = run->run(runtime::StopOnSignal::requested());
   digests->end();
-  if (const auto failure = queue.failure(clock.now())) return *failure;
-  return {};
+  return received;
 }
 
 }  // namespace
