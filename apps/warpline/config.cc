@@ -44,10 +44,10 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
   if (nodes.empty()) nodes.push_back(runtime::kAnyNode);  // of a loopback
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   const auto requests = [&] {
-    if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
-    if (config.command == "message") return message_requests(config, nodes.front());
-    if (config.command == "stream") return stream_port::stream_requests(nodes.front(), config.stream.pipelines);
-    if (config.command == "l3forward")
+    if (config.command == config::Command::generate) return traffic_requests(nodes, config.traffic.queues);
+    if (config.command == config::Command::message) return message_requests(config, nodes.front());
+    if (config.command == config::Command::stream) return stream_port::stream_requests(nodes.front(), config.stream.pipelines);
+    if (config.command == config::Command::l3forward)
       return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
     const datapath::DatapathSettings settings = config.datapath();
     return datapath::lay_out_forward(settings, settings.near_nodes(nodes), topology.cpus.size()).requests;
@@ -96,8 +96,9 @@ std::vector<Error> problems_of_use(const config::Config& config) {
     note(port::offload_bits(port::OffloadSide::tx, port.tx_offloads));
     note(port::rss_bits(port.rss_fields));
   };
-  const bool sends = config.command == "generate" || config.forward.loopback || config.forward.tx_first != 0;
-  if (config.command == "l3forward") {
+  const bool sends =
+      config.command == config::Command::generate || config.forward.loopback || config.forward.tx_first != 0;
+  if (config.command == config::Command::l3forward) {
     std::vector<route::RouterPort> ports;
     for (const port::PortSettings& port : config.ports)
       ports.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});
@@ -106,7 +107,7 @@ std::vector<Error> problems_of_use(const config::Config& config) {
   if (sends) note(traffic::TrafficPlan::make(config.traffic, config.run.seed));
   if (config.ports.empty()) check_setup(config.port_defaults);
   for (const port::PortSettings& port : config.ports) {
-    if (config.command != "message" || port.spec != "socket") note(runtime::parse_port_spec(port.spec));
+    if (config.command != config::Command::message || port.spec != "socket") note(runtime::parse_port_spec(port.spec));
     check_setup(port);
   }
   return problems;
@@ -131,8 +132,9 @@ int show(const config::LoadedConfig& loaded) {
   const bool plannable = !loaded.config.ports.empty() || loaded.config.forward.loopback;
   const auto plan = plan_of(loaded.config);
   if (loaded.json) {
-    nlohmann::json answer = {
-        {"schema_version", 1}, {"command", "config show " + loaded.config.command}, {"config", loaded.to_json()}};
+    nlohmann::json answer = {{"schema_version", 1},
+                             {"command", fmt::format("config show {}", name(loaded.config.command))},
+                             {"config", loaded.to_json()}};
     for (const config::Setting& setting : loaded.settings)
       answer["origins"][setting.name] = config::to_string(setting.origin);
     if (plannable && plan.ok()) answer["plan"] = to_json(*plan);

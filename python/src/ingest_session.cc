@@ -128,7 +128,7 @@ void IngestSession::make_report(const ingest::IngestRun& run, const report::Live
   const forward::ForwardRun& forwarding = run.forwarding();
   const std::span<const port::Port> all = forwarding.ports();
   report::RunReport made;
-  made.command = loaded_.config.command;
+  made.command = name(loaded_.config.command);
   made.config = loaded_.to_json();
   made.duration_s = live.duration_s;
   made.rate = live.rate;

@@ -34,9 +34,10 @@ void check_error(const Error& error) {
 void check(const Result<config::LoadedConfig>& loaded) {
   if (!loaded.ok()) return check_error(loaded.error());
   for (const Error& problem : loaded->problems) check_error(problem);
-  if (!loaded->problems.empty() || loaded->config.command == "doctor") return;
+  if (!loaded->problems.empty() || loaded->config.command == config::Command::doctor) return;
   const std::string printed = loaded->to_json().dump();
-  const auto again = config::load({"config", "show", loaded->config.command, "--config", "x"}, {}, file_of(printed));
+  const auto again = config::load({"config", "show", std::string(name(loaded->config.command)), "--config", "x"}, {},
+                                  file_of(printed));
   if (!again.ok()) fail(again.error().message());
   if (!again->problems.empty()) fail(again->problems.front().message() + "\n" + printed);
   if (!(again->config == loaded->config)) fail("changed on the way:\n" + printed + "\n" + again->to_json().dump());

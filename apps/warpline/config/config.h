@@ -202,9 +202,33 @@ struct RateSearchSettings {
   bool operator==(const RateSearchSettings&) const = default;
 };
 
+enum class Command : std::uint8_t {
+  forward,
+  l3forward,
+  ingest,
+  generate,
+  message,
+  message_key,
+  stream,
+  bench,
+  report,
+  config,
+  doctor,
+  selftest,
+  ctl,
+  top,
+  capture,
+  trace,
+  setup
+};
+constexpr auto names_of(Command) {
+  return enum_names<Command>({"forward", "l3forward", "ingest", "generate", "message", "message key", "stream", "bench",
+                              "report", "config", "doctor", "selftest", "ctl", "top", "capture", "trace", "setup"});
+}
+
 /// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
 struct Config {
-  std::string command;
+  Command command = Command::forward;
   Role role = Role::server;  ///< of commands that have some
   std::vector<port::PortSettings> ports;
   port::PortSettings port_defaults;  ///< set-up of ports that the program makes itself (loopback); its spec is empty

@@ -22,15 +22,12 @@ nlohmann::json setup_to_json(const port::PortSettings& port) {
 
 nlohmann::json to_json(const Config& config) {
   nlohmann::json root = nlohmann::json::object();
-  const auto command =
-      std::ranges::find(kCommands, std::string_view(config.command), [](Command c) { return name(c); });
-  if (command == std::end(kCommands)) return root;
   for (const Option& option : options()) {
     const auto* access = std::get_if<Access<Config>>(&option.access);
-    if (access == nullptr || !option.taken_by(*command) || option.section == "port") continue;
+    if (access == nullptr || !option.taken_by(config.command) || option.section == "port") continue;
     root[std::string(option.section)][std::string(option.key)] = access->get(config);
   }
-  if (find_option(*command, "port") == nullptr) return root;
+  if (find_option(config.command, "port") == nullptr) return root;
   root["port-defaults"] = setup_to_json(config.port_defaults);
   root["port"] = nlohmann::json::array();
   for (const port::PortSettings& port : config.ports) root["port"].push_back(setup_to_json(port));

@@ -148,7 +148,7 @@ class Loader {
   explicit Loader(CommandLine line) : line_(std::move(line)) {
     loaded_.command = line_.task == Task::run ? line_.command : Command::config;
     loaded_.task = line_.task;
-    loaded_.config.command = name(line_.command);
+    loaded_.config.command = line_.command;
     if (line_.command == Command::bench) loaded_.config.bench.name = line_.bench;
     loaded_.config.key.task = line_.key_task;
     loaded_.config.role = line_.role;

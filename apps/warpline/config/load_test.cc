@@ -213,12 +213,12 @@ TEST(Load, ShowAndCheckAreAboutTheNamedCommand) {
   const auto show = load_line("config show generate --json --queues 2");
   ASSERT_TRUE(show.ok()) << outcome(show);
   EXPECT_EQ(show->task, Task::show);
-  EXPECT_EQ(show->config.command, "generate");
+  EXPECT_EQ(show->config.command, Command::generate);
   EXPECT_EQ(show->config.traffic.queues, 2);
   EXPECT_TRUE(show->json);
   EXPECT_FALSE(show->config.run.json);
   EXPECT_TRUE(show->problems.empty());
-  EXPECT_EQ(load_line("config show")->config.command, "forward");
+  EXPECT_EQ(load_line("config show")->config.command, Command::forward);
   EXPECT_TRUE(load_line("config check --loopback", "", {{"WARPLINE_CONFIG_JSON", "1"}})->json);
 }
 

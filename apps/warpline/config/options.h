@@ -17,29 +17,6 @@
 
 namespace warpline::config {
 
-enum class Command : std::uint8_t {
-  forward,
-  l3forward,
-  ingest,
-  generate,
-  message,
-  message_key,
-  stream,
-  bench,
-  report,
-  config,
-  doctor,
-  selftest,
-  ctl,
-  top,
-  capture,
-  trace,
-  setup
-};
-constexpr auto names_of(Command) {
-  return enum_names<Command>({"forward", "l3forward", "ingest", "generate", "message", "message key", "stream", "bench",
-                              "report", "config", "doctor", "selftest", "ctl", "top", "capture", "trace", "setup"});
-}
 inline constexpr Command kCommands[] = {
     Command::forward, Command::l3forward, Command::ingest,  Command::generate, Command::message, Command::message_key,
     Command::stream,  Command::bench,     Command::report,  Command::config,   Command::doctor,  Command::selftest,

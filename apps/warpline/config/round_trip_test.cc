@@ -155,8 +155,8 @@ void choose_traffic(Config& config) {
 
 Config random_config() {
   Config config;
-  config.command = coin() ? "forward" : "generate";
-  const bool forward = config.command == "forward";
+  config.command = coin() ? Command::forward : Command::generate;
+  const bool forward = config.command == Command::forward;
   config.forward.loopback = forward && coin();
   choose_ports(config);
   if (forward) choose_forward(config);
@@ -189,7 +189,7 @@ WARPLINE_PROPERTY(RoundTrip, WhatIsPrintedIsReadBackTheSame, ()) {
   const Config config = random_config();
   const std::string text = to_json(config).dump(static_cast<int>(number<unsigned>(0, 2)));
   const auto read = [&](const std::string&) -> Result<std::string> { return text; };
-  const auto loaded = load({config.command, "--config", "a.json"}, {}, read);
+  const auto loaded = load({std::string(name(config.command)), "--config", "a.json"}, {}, read);
   if (!loaded.ok()) RC_FAIL(loaded.error().message() + "\n" + text);
   RC_ASSERT(to_json(loaded->config) == to_json(config));
   RC_ASSERT(loaded->config == config);

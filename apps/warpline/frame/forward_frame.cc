@@ -31,9 +31,9 @@ std::string application() { return "warpline " + report::build_facts().at("versi
 Result<void> PathsFrame::open_captures(std::span<const port::Port> captured,
                                        std::span<const std::unique_ptr<datapath::QueuePath>> paths,
                                        std::vector<const TurnCount*> threads) {
-  const bool captures = config_.command == "forward" || config_.command == "l3forward";
+  const bool captures = config_.command == config::Command::forward || config_.command == config::Command::l3forward;
   if (!captures || config_.pool.memory == memory::MemoryKind::device) return {};
-  const bool traces = config_.command == "forward" && config_.forward.io == ProcessorKind::cpu;
+  const bool traces = config_.command == config::Command::forward && config_.forward.io == ProcessorKind::cpu;
   taps_ = std::make_unique<datapath::PathTaps>(captured, paths, std::move(threads), traces);
   if (!config_.capture.file.empty()) {
     WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, *taps_, application()));

@@ -50,7 +50,7 @@ Result<void> RunFrame::answer_metrics(const std::function<void(metrics::Snapshot
   const nlohmann::ordered_json facts = report::build_facts();
   const metrics::Labels build = {{"version", facts.at("version").get<std::string>()},
                                  {"dpdk", facts.at("dpdk").get<std::string>()},
-                                 {"command", config_.command}};
+                                 {"command", std::string(name(config_.command))}};
   counted_ = [=] {
     metrics::Snapshot snapshot;
     metrics::add_process(snapshot, build);
@@ -178,7 +178,7 @@ Result<void> RunFrame::launch(std::optional<runtime::Workers>& workers, const st
 
 report::RunReport RunFrame::begin_report(const report::LiveResult& live, std::span<const port::Port> ports) const {
   report::RunReport report;
-  report.command = config_.command;
+  report.command = name(config_.command);
   report.config = loaded_.to_json();
   report.duration_s = live.duration_s;
   report.rate = live.rate;

@@ -52,9 +52,9 @@ void add_port_needs(std::string_view spec, sandbox::Needs& needs) {
 }
 
 bool runs_gpu(const config::Config& config) {
-  const bool forwards = config.command == "forward" || config.command == "ingest";
+  const bool forwards = config.command == config::Command::forward || config.command == config::Command::ingest;
   if (forwards && runs_on_gpu(config.forward.engine)) return true;
-  if (config.command == "stream") {
+  if (config.command == config::Command::stream) {
     return runs_on_gpu(config.stream.engine) || config.stream.rings() != memory::MemoryKind::host;
   }
   return config.pool.memory != memory::MemoryKind::host;
@@ -67,7 +67,7 @@ sandbox::Needs needs_of(const config::Config& config, const std::string& config_
   needs.physical = physical;
   needs.gpu = runs_gpu(config);
   for (const port::PortSettings& port : config.ports) add_port_needs(port.spec, needs);
-  const std::string& key = config.command == "stream" ? config.stream.key : config.message.key;
+  const std::string& key = config.command == config::Command::stream ? config.stream.key : config.message.key;
   needs.secrets = !key.empty();
   for (const std::string& file : {config_file, key, config.l3forward.routes}) {
     if (!file.empty()) add_read(file, needs);

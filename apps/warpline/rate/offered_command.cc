@@ -55,7 +55,7 @@ Error no_load(const std::string& what, std::string fix) {
 }  // namespace
 
 Result<void> OfferedCommand::take_ports(const LoadedConfig& loaded) {
-  const std::string& name = loaded.config.command;
+  const config::Command command = loaded.config.command;
   source_ = LoadSource::wire;
   interfaces_ = 0;
   for (std::size_t i = 0; i < loaded.config.ports.size(); ++i) {
@@ -74,10 +74,12 @@ Result<void> OfferedCommand::take_ports(const LoadedConfig& loaded) {
     interfaces_ += supplied ? 1 : 0;
   }
   if (interfaces_ != 0) return {};
-  const std::string loopback = name == "forward" || name == "ingest" ? "add --loopback, or " : "";
-  return no_load(name, loopback +
-                           "use a port such as net_vnic0,wire=source; or search from the other end of its "
-                           "cable: --of \"generate ...\"");
+  const std::string loopback =
+      command == config::Command::forward || command == config::Command::ingest ? "add --loopback, or " : "";
+  return no_load(std::string(name(command)),
+                 loopback +
+                     "use a port such as net_vnic0,wire=source; or search from the other end of its "
+                     "cable: --of \"generate ...\"");
 }
 
 Result<void> OfferedCommand::take(const LoadedConfig& loaded) {

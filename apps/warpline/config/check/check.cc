@@ -43,29 +43,29 @@ class PacketChecker : Checker {
       : Checker(config, given), needs_port_(needs_port) {}
 
   std::vector<Error> run() && {
-    const bool forward = config_.command == "forward";
-    if (config_.command == "report") check_report();
-    if (config_.command == "message key") check_key_file();
-    if (config_.command == "selftest") check_selftest();
-    if (config_.command == "ctl" || config_.command == "top" || config_.command == "capture" ||
-        config_.command == "trace")
+    const bool forward = config_.command == Command::forward;
+    if (config_.command == Command::report) check_report();
+    if (config_.command == Command::message_key) check_key_file();
+    if (config_.command == Command::selftest) check_selftest();
+    if (config_.command == Command::ctl || config_.command == Command::top || config_.command == Command::capture ||
+        config_.command == Command::trace)
       check_attached();
-    if (config_.command == "setup") check_setup();
-    const bool ingest = config_.command == "ingest";
-    if (config_.command == "stream") {
+    if (config_.command == Command::setup) check_setup();
+    const bool ingest = config_.command == Command::ingest;
+    if (config_.command == Command::stream) {
       check_ports();
       check_pool();
       std::ranges::move(check_stream(config_, given_, needs_port_), std::back_inserter(problems_));
       return std::move(problems_);
     }
-    if (!forward && !ingest && config_.command != "l3forward" && config_.command != "generate")
+    if (!forward && !ingest && config_.command != Command::l3forward && config_.command != Command::generate)
       return std::move(problems_);
     check_ports();
     check_pool();
     check_bounds();
     if (forward) check_forward();
-    if (forward || config_.command == "l3forward") check_capture();
-    if (config_.command == "l3forward") {
+    if (forward || config_.command == Command::l3forward) check_capture();
+    if (config_.command == Command::l3forward) {
       check_burst();
       return std::move(problems_);
     }
@@ -102,11 +102,11 @@ class PacketChecker : Checker {
   }
 
   void check_attached() {
-    if (config_.command == "capture" && config_.capture.file.empty())
+    if (config_.command == Command::capture && config_.capture.file.empty())
       refuse("cannot run capture", "it is not said where to", "add --capture FILE");
     const AttachConfig& attach = config_.attach;
     if (attach.telemetry.empty() && attach.pid == 0) {
-      refuse(fmt::format("cannot run {}", config_.command), "it is not said of which process",
+      refuse(fmt::format("cannot run {}", name(config_.command)), "it is not said of which process",
              "add --telemetry NAME, which that process was started with, or --pid N");
     }
     if (!attach.telemetry.empty() && attach.pid != 0) {
@@ -162,20 +162,20 @@ class PacketChecker : Checker {
              "add --loopback, or name it in --port net_vnic0,persona=...");
     }
     check_loopback_ports();
-    const bool has_loopback = config_.command == "forward" || config_.command == "ingest";
+    const bool has_loopback = config_.command == Command::forward || config_.command == Command::ingest;
     if (needs_port_ && !has_loopback && config_.ports.empty()) {
-      refuse(fmt::format("{} has no port", config_.command), "--port is not given",
+      refuse(fmt::format("{} has no port", name(config_.command)), "--port is not given",
              "add --port SPEC, such as --port net_null0");
     }
     if (needs_port_ && has_loopback && config_.ports.empty() && !config_.forward.loopback) {
-      refuse(fmt::format("{} has no port", config_.command), "neither --port nor --loopback is given",
+      refuse(fmt::format("{} has no port", name(config_.command)), "neither --port nor --loopback is given",
              "add --port SPEC or --loopback");
     }
-    if (config_.command == "forward" && config_.ports.size() > 1 && config_.ports.size() % 2 != 0) {
+    if (config_.command == Command::forward && config_.ports.size() > 1 && config_.ports.size() % 2 != 0) {
       refuse(fmt::format("cannot pair {} ports", config_.ports.size()), "the last one has no partner to send to",
              "use one port, or an even number of --port");
     }
-    if (config_.command == "l3forward") check_addresses();
+    if (config_.command == Command::l3forward) check_addresses();
     if (config_.ports.empty()) check_setup(config_.port_defaults);
     for (const port::PortSettings& port : config_.ports) check_setup(port);
   }
@@ -184,7 +184,7 @@ class PacketChecker : Checker {
     const std::size_t ports = config_.ports.size();
     if (!config_.forward.loopback || ports == 0 || ports == 2) return;
     const std::string both = fmt::format("cannot combine {} with {} of {}", place("loopback"), ports, place("port"));
-    if (config_.command != "ingest") {
+    if (config_.command != Command::ingest) {
       refuse(both, "it makes its own pair of ports, or takes two that a cable joins", "give two, or none");
     } else if (ports > 2) {
       refuse(both, "it makes its own pair of ports, takes two that a cable joins, or one whose frames come back to it",
@@ -222,7 +222,7 @@ class PacketChecker : Checker {
     for (const port::PortSettings& port : config_.ports) {
       if (port.addresses.size() < 2) continue;
       refuse(fmt::format("cannot use {} with {} addresses", place("address"), port.addresses.size()),
-             fmt::format("{} answers for one a port", config_.command), "leave the others out, or use l3forward");
+             fmt::format("{} answers for one a port", name(config_.command)), "leave the others out, or use l3forward");
     }
   }
 
@@ -347,13 +347,13 @@ class PacketChecker : Checker {
 
   void check_burst() {
     // Never more than the ring holds, or checked by check_ingest().
-    if (config_.command == "ingest" && (config_.ingest.adaptive || ingest::copies(config_.ingest.path))) return;
+    if (config_.command == Command::ingest && (config_.ingest.adaptive || ingest::copies(config_.ingest.path))) return;
     const datapath::ForwardSettings& forward = config_.forward;
     if (forward.adaptive_burst) return check_adaptive_burst();
     const std::vector<port::PortSettings> made = {config_.port_defaults};
     for (const port::PortSettings& port : config_.ports.empty() ? made : config_.ports) {
       if (forward.burst <= port.rx_ring) continue;
-      const std::string_view option = config_.command == "ingest" ? "batch" : "burst";
+      const std::string_view option = config_.command == Command::ingest ? "batch" : "burst";
       refuse(
           fmt::format("cannot combine {} {} with {} {}", place(option), forward.burst, place("rx-ring"), port.rx_ring),
           "a batch is more than the ring holds", fmt::format("use --{} {}", option, port.rx_ring));
@@ -362,7 +362,7 @@ class PacketChecker : Checker {
 
   void check_adaptive_burst() {
     const datapath::ForwardSettings& forward = config_.forward;
-    if (config_.command == "l3forward") {
+    if (config_.command == Command::l3forward) {
       refuse(fmt::format("cannot use {} adaptive", place("burst")), "a router has no engine beside it to adapt to",
              "use a number; a batch is what has come, and so many packets at most");
       return;
@@ -516,8 +516,8 @@ class MetricsChecker : Checker {
 }  // namespace
 
 std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port) {
-  std::vector<Error> problems =
-      config.command == "message" ? check_message(config, given) : PacketChecker(config, given, needs_port).run();
+  std::vector<Error> problems = config.command == Command::message ? check_message(config, given)
+                                                                   : PacketChecker(config, given, needs_port).run();
   std::ranges::move(MetricsChecker(config, given).run(), std::back_inserter(problems));
   return problems;
 }
