@@ -30,7 +30,8 @@ function(warpline_component name)
     get_target_property(except warpline_${module} WARPLINE_EXCEPT)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE place)
     install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${place} COMPONENT ${name}
-            FILES_MATCHING REGEX "\\.(h|cuh)$" PATTERN internal EXCLUDE PATTERN ${except} EXCLUDE REGEX "_testing\\.(h|cuh)$" EXCLUDE)
+            FILES_MATCHING REGEX "\\.(h|cuh)$" PATTERN internal EXCLUDE PATTERN ${except} EXCLUDE REGEX "_testing\\.(h|cuh)$" EXCLUDE
+            REGEX "/(with_workload|built_in_consumers)\\.h$" EXCLUDE)  # each includes a header of the builder's own
   endforeach()
   foreach(kind SHARED STATIC)
     set(suffix)

@@ -19,7 +19,6 @@
 
 #include "warpline/base/random.h"
 #include "warpline/packet/tcp_frame.h"
-#include "warpline/stream/gpu/lane_burst.cuh"
 
 namespace {
 

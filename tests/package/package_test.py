@@ -439,6 +439,22 @@ class Package(unittest.TestCase):
             run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", ROOT / f"examples/hello_{role}.cc", "-o", self.work / role, *flags)
         self.greet(self.work / "server", self.work / "client", {"LD_LIBRARY_PATH": str(self.libraries)})
 
+    def test_every_header_compiles(self):
+        """With what is installed, and nothing that is for tests is."""
+        folder = self.all / "include"
+        headers = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.h"))
+        self.assertGreater(len(headers), 100)
+        installed = {str(path.relative_to(folder)) for path in folder.rglob("*.*")}
+        self.assertEqual([name for name in installed if re.search(r"test|/internal/", name)], [])
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
+        flags = run("pkg-config", "--cflags", "warpline-dataplane", env=environment).split()
+        source = self.work / "all_headers.cc"
+        source.write_text("".join(f'#include "{name}"\n' for name in headers))
+        run("c++", "-std=c++20", "-fsyntax-only", source, *flags)
+        for name in sorted(installed):  # those of device code, too: each header that they name is there
+            for included in re.findall(r'#include "(warpline/[^"]+)"', (folder / name).read_text()):
+                self.assertIn(included, installed, name)
+
     def test_nothing_but_the_namespace_is_shown(self):
         for library in self.libraries.glob("libwarpline_*.so"):
             names = run("nm", "-DC", "--defined-only", library).splitlines()

@@ -75,8 +75,8 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-template <>
 /// Success or the Error that prevented it.
+template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;

@@ -70,7 +70,7 @@ class Forwarder {
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;
   /// Turns of all threads that packets pass: one for each of layout.roles, and those of the engines' lanes.
   [[nodiscard]] std::vector<const TurnCount*> turns() const;
-  /// All packets that the budget of --packets allows are received.
+  /// Returns how many packets all paths have received. Any thread.
   [[nodiscard]] std::uint64_t received() const;
 
  private:

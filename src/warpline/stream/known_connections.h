@@ -7,9 +7,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "warpline/stream/internal/segment_reading.h"
-
 namespace warpline::stream {
+
+/// What a SYN offers (RFC 7323, RFC 2018). The peer's maximum segment size does not matter to who sends no bytes.
+struct SynOptions {
+  bool window_scale = false;
+  bool selective = false;  ///< SACK is permitted
+  bool timestamps = false;
+  bool operator==(const SynOptions&) const = default;
+};
 
 /// `KnownConnections` is what several receivers behind one address, as those of a port's queues are, know of each
 /// other's connections. A device may bring a segment to another receiver than that of its connection, as the kernel

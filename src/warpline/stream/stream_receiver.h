@@ -75,7 +75,7 @@ class StreamReceiver {
   /// Decides what is acknowledged of the frames since the last call. With a lane: hands it the frames.
   void end_burst(Nanos now);
 
-  /// Whether it has a lane; what follows up to stop() is for those that have.
+  /// Whether it has a lane; what follows up to stop_lane() is for those that have.
   [[nodiscard]] bool has_lane() const;
   /// Returns the descriptors, which are pieces of frames, that give() takes now: none while the lane is behind, or
   /// frames are not taken back.

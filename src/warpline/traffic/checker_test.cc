@@ -14,7 +14,7 @@
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/runtime/eal_environment.h"
 #include "warpline/traffic/generator.h"
-#include "warpline/traffic/test_pool.h"
+#include "warpline/traffic/pool_testing.h"
 
 namespace warpline::traffic {
 namespace {

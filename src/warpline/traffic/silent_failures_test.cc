@@ -10,7 +10,7 @@
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/traffic/checker.h"
 #include "warpline/traffic/generator.h"
-#include "warpline/traffic/test_pool.h"
+#include "warpline/traffic/pool_testing.h"
 
 namespace warpline::traffic {
 namespace {

@@ -10,7 +10,7 @@
 #include "warpline/base/property_testing.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
-#include "warpline/traffic/test_pool.h"
+#include "warpline/traffic/pool_testing.h"
 
 namespace warpline::traffic {
 namespace {

@@ -14,7 +14,7 @@
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/port/port.h"
 #include "warpline/port/ring_pair.h"
-#include "warpline/traffic/test_pool.h"
+#include "warpline/traffic/pool_testing.h"
 
 namespace warpline::traffic {
 namespace {

@@ -15,7 +15,7 @@
 #include "warpline/base/random.h"
 #include "warpline/packet/tcp_frame.h"
 #include "warpline/stream/internal/lane_layout.h"
-#include "warpline/stream/lanes/host_lane.h"
+#include "warpline/stream/internal/lanes/host_lane.h"
 
 namespace warpline::stream::testing {
 

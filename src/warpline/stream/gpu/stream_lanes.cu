@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/stream/gpu/lane_burst.cuh"
-#include "warpline/stream/gpu/queue_round.cuh"
 #include "warpline/stream/gpu/stream_lanes.h"
+#include "warpline/stream/internal/lanes/lane_burst.cuh"
+#include "warpline/stream/internal/lanes/queue_round.cuh"
 
 namespace warpline::stream {
 namespace {

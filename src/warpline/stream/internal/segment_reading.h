@@ -11,6 +11,7 @@
 #include "warpline/packet/verify.h"
 #include "warpline/stream/disposition.h"
 #include "warpline/stream/internal/address_words.h"
+#include "warpline/stream/known_connections.h"
 
 namespace warpline::stream {
 
@@ -53,14 +54,6 @@ struct SegmentFields {
 /// What a TCP segment's headers say.
 struct SegmentReading : SegmentFields {
   ConnectionKey key;  ///< the ends; of a frame whose disposition is `malformed` or `unrelated` none
-};
-
-/// What a SYN offers (RFC 7323, RFC 2018). The peer's maximum segment size does not matter to who sends no bytes.
-struct SynOptions {
-  bool window_scale = false;
-  bool selective = false;  ///< SACK is permitted
-  bool timestamps = false;
-  bool operator==(const SynOptions&) const = default;
 };
 
 /// Calls fn(option) with the first byte of each option but NOPs, of a header that packet::TcpView::check() found well

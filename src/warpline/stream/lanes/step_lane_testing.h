@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "warpline/stream/lanes/host_lane.h"
+#include "warpline/stream/internal/lanes/host_lane.h"
 #include "warpline/stream/lanes/host_lane_memory.h"
 #include "warpline/stream/lanes/segment_lane.h"
 

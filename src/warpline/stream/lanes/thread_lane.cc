@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "warpline/base/give_way.h"
-#include "warpline/stream/lanes/host_lane.h"
+#include "warpline/stream/internal/lanes/host_lane.h"
 #include "warpline/stream/lanes/host_lane_memory.h"
 
 namespace warpline::stream {

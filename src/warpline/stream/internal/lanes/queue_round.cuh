@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "warpline/stream/gpu/lane_burst.cuh"
+#include "warpline/stream/internal/lanes/lane_burst.cuh"
 
 namespace warpline::stream {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/stream/lanes/host_lane.h"
+#include "warpline/stream/internal/lanes/host_lane.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lane of a host without a receiver: what is done with bytes changes nothing of what is decided.
-#include "warpline/stream/lanes/host_lane.h"
+#include "warpline/stream/internal/lanes/host_lane.h"
 
 #include <gtest/gtest.h>
 
