@@ -17,6 +17,12 @@ foreach(component client packet)
   install(FILES ${PROJECT_BINARY_DIR}/include/warpline/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpline COMPONENT ${component})
 endforeach()
 
+# The headers that programs include: each has those of its module, and a small program as an example.
+set(door_client client.h)
+set(door_packet packet.h)
+set(door_message message.h rpc.h)
+set(door_dataplane forward.h ingest.h stream.h workload.h gpu_work.cuh)
+
 # warpline_component(NAME MODULES modules... [NEEDS components...] [LINKS targets...] [INSIDE targets...] [REQUIRES pkg-config modules...] SUMMARY text)
 function(warpline_component name)
   cmake_parse_arguments(arg "" "SUMMARY" "MODULES;NEEDS;LINKS;INSIDE;REQUIRES" ${ARGN})
@@ -33,6 +39,8 @@ function(warpline_component name)
             FILES_MATCHING REGEX "\\.(h|cuh)$" PATTERN internal EXCLUDE PATTERN ${except} EXCLUDE REGEX "_testing\\.(h|cuh)$" EXCLUDE
             REGEX "/(with_workload|built_in_consumers)\\.h$" EXCLUDE)  # each includes a header of the builder's own
   endforeach()
+  list(TRANSFORM door_${name} PREPEND ${PROJECT_SOURCE_DIR}/include/warpline/ OUTPUT_VARIABLE door)
+  install(FILES ${door} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpline COMPONENT ${name})
   foreach(kind SHARED STATIC)
     set(suffix)
     if(kind STREQUAL STATIC)
@@ -49,7 +57,8 @@ function(warpline_component name)
       target_compile_features(${library} PUBLIC cxx_std_20)
     endif()
     target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-                                                    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+                                                    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+                                                    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
     list(TRANSFORM arg_NEEDS REPLACE "(.+)" "warpline_library_\\1${suffix}" OUTPUT_VARIABLE needed)
     target_link_libraries(${library} PUBLIC ${needed} ${arg_LINKS} Threads::Threads)
     # Inside of the shared library; who links the archive links its archive, too, which is installed beside it.

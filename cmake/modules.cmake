@@ -190,6 +190,7 @@ else()
 endif()
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
+warpline_folder(include         USES base client forward handoff ingest message packet protection rpc runtime stream_port transport workload)
 warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/manual    USES base config)
 warpline_folder(apps/warpline   USES base attach batches bench capture config copies daemon datapath doctor ethdev_transport exporter flow forward gpu ingest ingest_totals machine memory metrics

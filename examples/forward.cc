@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forwards between DPDK ports with work of one's own, until SIGINT or SIGTERM: forward [--packets N] PORT...
 // Port 0 sends to port 1 and back; a port without a partner sends out of itself.
+#include "warpline/forward.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include "warpline/forward/forward_run.h"
-#include "warpline/packet/parse.h"
-#include "warpline/runtime/stop.h"
 
 using namespace warpline;
 

@@ -2,7 +2,7 @@
 // Asks hello_server: hello_client ADDRESS:PORT NAME...
 #include <cstdio>
 
-#include "warpline/rpc/message_host.h"
+#include "warpline/rpc.h"
 
 int main(int argc, char** argv) {
   if (argc < 3) return std::fprintf(stderr, "usage: hello_client ADDRESS:PORT NAME...\n"), 2;

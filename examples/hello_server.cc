@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "warpline/rpc/message_host.h"
+#include "warpline/rpc.h"
 
 int main(int argc, char** argv) {
   const auto here = warpline::parse_socket_address(argc > 1 ? argv[1] : "127.0.0.1:24240");

@@ -9,8 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "warpline/ingest/ingest_run.h"
-#include "warpline/runtime/stop.h"
+#include "warpline/ingest.h"
 
 using namespace warpline;
 

@@ -7,9 +7,7 @@
 #include <map>
 #include <string>
 
-#include "warpline/base/secrets/draw_secret.h"
-#include "warpline/runtime/stop.h"
-#include "warpline/stream_port/run/stream_run.h"
+#include "warpline/stream.h"
 
 using namespace warpline;
 

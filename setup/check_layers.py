@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 CODE = {".h", ".cc", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".awk", ".cmake"}
-CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "plugins", "python", "setup", "cmake", ".ci")
+CHECKED_FOLDERS = ("src", "include", "apps", "drivers", "bench", "tests", "examples", "plugins", "python", "setup", "cmake", ".ci")
 MAX_LINES = 600
 MAX_SOURCES = 25  # of a folder
 BESIDE_SOURCES = re.compile(r"_(test|bench|testing)\.\w+$")  # what lies beside them does not count, nor do subfolders

@@ -455,6 +455,30 @@ class Package(unittest.TestCase):
             for included in re.findall(r'#include "(warpline/[^"]+)"', (folder / name).read_text()):
                 self.assertIn(included, installed, name)
 
+    @unittest.skipUnless(IS_LONG, "in make test-long")
+    def test_the_examples_of_the_headers_to_include(self):
+        """Each header beside the modules' folders begins with a small program: it builds against its library, and works."""
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
+        headers = {path.name: path.read_text() for path in (self.all / "include/warpline").iterdir() if path.is_file() and path.name != "version.h"}
+        ran = 0
+        for name, text in sorted(headers.items()):
+            lines = re.search(r"^/// @code\n(.*?)^/// @endcode$", text, re.M | re.S).group(1).splitlines()
+            source = self.work / f"door_{name}".replace(".cuh", ".cu").replace(".h", ".cc")
+            source.write_text("".join(line[4:] + "\n" for line in lines))
+            component = re.search(r"warpline::(client|packet|message|dataplane)[_,.]", text).group(1)
+            if source.suffix == ".cu":
+                if HAS_KERNELS:
+                    flags = run("pkg-config", "--cflags-only-I", f"warpline-{component}", env=environment).split()
+                    run(NVCC, "-std=c++20", "-arch=sm_80", "--extended-lambda", "-c", source, "-o", self.work / "door.o", *flags)
+                continue
+            flags = run("pkg-config", "--cflags", "--libs", f"warpline-{component}", env=environment).split()
+            program = self.work / f"door_{name}.program"
+            run("c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-volatile", source, "-o", program, *flags)
+            if component != "client" and name not in ("rpc.h", "stream.h"):  # which need a peer
+                run(program, env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
+                ran += 1
+        self.assertGreaterEqual(ran, 5)
+
     def test_nothing_but_the_namespace_is_shown(self):
         for library in self.libraries.glob("libwarpline_*.so"):
             names = run("nm", "-DC", "--defined-only", library).splitlines()
