@@ -26,9 +26,9 @@ Result<int> run_bench_copy_batch(const config::LoadedConfig& loaded) {
   const runtime::StopOnSignal on_signal;
   const std::atomic<bool>& stop = runtime::StopOnSignal::requested();
   const Result<gpu::GpuFacts> gpu = look_for_gpu(bench.gpu);
-  if (!gpu && is_given(loaded, "bench.gpu")) return gpu.error();
+  if (!gpu && loaded.is_given("bench.gpu")) return gpu.error();
   std::optional<EngineKind> engine;
-  if (is_given(loaded, "bench.engine")) engine = bench.engine;
+  if (loaded.is_given("bench.engine")) engine = bench.engine;
   WARPLINE_TRY(batches::CopyBatchPlan plan, batches::plan_copy_batch(bench, gpu.ok(), engine));
   const Nanos limit{kBesidesRunning + 4 * bench.seconds.value};
   batches::CopyBatchTable table = batches::run_copy_batch(

@@ -43,7 +43,7 @@ Result<int> run_bench_memcpy(const config::LoadedConfig& loaded) {
   WARPLINE_CHECK(refuse_what_others_have(bench));
   const runtime::StopOnSignal on_signal;
   const Result<gpu::GpuFacts> gpu = take_gpu(bench.gpu);
-  if (!gpu && is_given(loaded, "bench.gpu")) return gpu.error();
+  if (!gpu && loaded.is_given("bench.gpu")) return gpu.error();
   WARPLINE_TRY(copies::CopyRig rig, copies::CopyRig::create(copies::kLargestCopy, gpu.ok()));
   copies::MemcpyTable table = copies::run_memcpy_table(
       gpu.ok(), bench.rounds != 0 ? bench.rounds : kMemcpyRounds, bench.seed,

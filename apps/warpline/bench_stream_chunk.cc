@@ -21,7 +21,7 @@ namespace warpline {
 Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded) {
   const config::BenchConfig& bench = loaded.config.bench;
   std::vector<EngineKind> engines = {EngineKind::inline_};
-  if (is_given(loaded, "bench.engine") && bench.engine != EngineKind::inline_) {
+  if (loaded.is_given("bench.engine") && bench.engine != EngineKind::inline_) {
     if (bench.engine != EngineKind::launch && bench.engine != EngineKind::persistent) {
       return usage_error(fmt::format("--engine: cannot use {}", name(bench.engine)),
                          "stream-chunk has lanes on a GPU beside the CPU", "use launch or persistent");

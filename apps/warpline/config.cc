@@ -46,7 +46,8 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
   const auto requests = [&] {
     if (config.command == config::Command::generate) return traffic_requests(nodes, config.traffic.queues);
     if (config.command == config::Command::message) return message_requests(config, nodes.front());
-    if (config.command == config::Command::stream) return stream_port::stream_requests(nodes.front(), config.stream.pipelines);
+    if (config.command == config::Command::stream)
+      return stream_port::stream_requests(nodes.front(), config.stream.pipelines);
     if (config.command == config::Command::l3forward)
       return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
     const datapath::DatapathSettings settings = config.datapath();

@@ -24,8 +24,6 @@ namespace {
 using ingest::ConsumerKind;
 using ingest::IngestPath;
 
-constexpr std::uint16_t kPersistentCtas = 16;
-
 /// One `ingest` run, from the command line to the report.
 class IngestCommand : ForwarderFrame {
  public:
@@ -71,12 +69,12 @@ class IngestCommand : ForwarderFrame {
       if (!gpus && wants_gpu) return gpus.error();
       forward.engine = gpus ? EngineKind::persistent : EngineKind::inline_;
     }
-    if (on_gpu() && is_given(loaded_, "ingest.frame-timeout")) {
+    if (on_gpu() && loaded_.is_given("ingest.frame-timeout")) {
       return usage_error("cannot use --frame-timeout", "the GPU sums frames, and does nothing while no packets come",
                          "leave it out, or use -m host");
     }
-    if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) {
-      forward.ctas = ingest.frame.empty() ? kPersistentCtas : 1;
+    if (forward.engine == EngineKind::persistent && !loaded_.is_given("forward.ctas")) {
+      forward.ctas = ingest.frame.empty() ? config::kPersistentCtas : 1;
     }
     datapath::DatapathSettings settings = config_.datapath();
     WARPLINE_CHECK(ingest::resolve(ingest, settings));
@@ -122,7 +120,7 @@ class IngestCommand : ForwarderFrame {
 
   /// Without a rate the far side keeps as much on its way as fits, so that nothing is lost; with one it sends at that,
   /// and what is too much is the port's to drop.
-  [[nodiscard]] bool overruns() const { return is_given(loaded_, "traffic.rate") && !transmits(); }
+  [[nodiscard]] bool overruns() const { return loaded_.is_given("traffic.rate") && !transmits(); }
 
   void change_far(forward::LoopbackSettings& far) const {
     far.closed_loop = !overruns();

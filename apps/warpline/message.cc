@@ -155,7 +155,7 @@ class MessageRun : RunFrame {
     WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(endpoint_config, clock_.now()));
     if (plan_.client()) {
       service::MessageClient::Plan plan = plan_.client_plan(number);
-      if (is_given(loaded_, "run.seed")) {
+      if (loaded_.is_given("run.seed")) {
         plan.seed = config_.run.seed + number;
       } else {
         WARPLINE_CHECK(draw_secret({reinterpret_cast<std::uint8_t*>(&plan.seed), sizeof(plan.seed)}));

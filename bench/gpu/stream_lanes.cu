@@ -19,6 +19,7 @@
 
 #include "warpline/base/random.h"
 #include "warpline/packet/tcp_frame.h"
+#include "warpline/stream/internal/lanes/lane_burst.cuh"
 
 namespace {
 

@@ -13,12 +13,6 @@
 namespace warpline::python {
 namespace {
 
-bool is_given_in(const config::LoadedConfig& loaded, std::string_view setting) {
-  return std::ranges::any_of(loaded.settings, [&](const config::Setting& known) {
-    return known.name == setting && known.origin.source != config::Source::built_in;
-  });
-}
-
 /// Refuses what `ingest` can do and a consumer of frames in this process cannot, and decides what `ingest` decides.
 Result<void> settle(config::LoadedConfig& loaded) {
   config::Config& config = loaded.config;
@@ -30,7 +24,7 @@ Result<void> settle(config::LoadedConfig& loaded) {
   datapath::ForwardSettings& forward = config.forward;
   forward.engine = ingest.engine.value_or(EngineKind::inline_);
   // A packet is copied once, into its frame.
-  if (!runs_on_gpu(forward.engine) && !is_given_in(loaded, "ingest.path")) ingest.path = ingest::IngestPath::zerocopy;
+  if (!runs_on_gpu(forward.engine) && !loaded.is_given("ingest.path")) ingest.path = ingest::IngestPath::zerocopy;
   config.runtime.keep = true;
   datapath::DatapathSettings settings = config.datapath();
   WARPLINE_CHECK(ingest::resolve(ingest, settings));

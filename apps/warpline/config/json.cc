@@ -34,6 +34,11 @@ nlohmann::json to_json(const Config& config) {
   return root;
 }
 
+bool LoadedConfig::is_given(std::string_view setting) const {
+  return std::ranges::any_of(
+      settings, [&](const Setting& known) { return known.name == setting && known.origin.source != Source::built_in; });
+}
+
 nlohmann::json LoadedConfig::to_json() const { return config::to_json(config); }
 
 }  // namespace warpline::config

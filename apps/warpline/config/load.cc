@@ -17,7 +17,6 @@ namespace warpline::config {
 namespace {
 
 /// Default CTAs of a persistent kernel: one for each burst that a ring of the default size holds.
-constexpr std::uint16_t kPersistentCtas = 16;
 
 struct CommandLine {
   Command command = Command::forward;  ///< whose options follow

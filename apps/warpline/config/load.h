@@ -37,6 +37,9 @@ struct Setting {
   const Option* option;  ///< whose value it is
 };
 
+/// CTAs of the persistent engine, unless the user says how many.
+inline constexpr std::uint16_t kPersistentCtas = 16;
+
 /// What is to be done with the configuration.
 enum class Task : std::uint8_t { run, show, check };
 
@@ -50,6 +53,10 @@ struct LoadedConfig {
   Environment environment;             ///< likewise
   std::string file;                    ///< of `--config`; empty: none was given
   std::vector<Error> problems;         ///< only for show and check; for run, the first one is load's error
+
+  /// Returns true if the user set it: by a flag, the environment or a file. `setting` is named as in the file,
+  /// "forward.ctas".
+  [[nodiscard]] bool is_given(std::string_view setting) const;
 
   /// As `--config` reads it back.
   [[nodiscard]] nlohmann::json to_json() const;

@@ -29,12 +29,6 @@ Nanos monotonic_now() { return {static_cast<std::int64_t>(report::monotonic_seco
 
 }  // namespace
 
-bool is_given(const config::LoadedConfig& loaded, std::string_view setting) {
-  return std::ranges::any_of(loaded.settings, [&](const config::Setting& known) {
-    return known.name == setting && known.origin.source != config::Source::built_in;
-  });
-}
-
 Result<void> RunFrame::place(const std::vector<runtime::WorkerRequest>& workers) {
   WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, workers));
   return {};
@@ -206,7 +200,7 @@ std::vector<std::string> RunFrame::lcore_lines() const {
 }
 
 std::vector<std::string> RunFrame::recycling_notes(const memory::Recycling& recycling) const {
-  return is_given(loaded_, "forward.recycle") ? recycling.notes : std::vector<std::string>{};
+  return loaded_.is_given("forward.recycle") ? recycling.notes : std::vector<std::string>{};
 }
 
 void RunFrame::add_recycling(report::RunReport& report, const memory::Recycling& recycling,
@@ -215,7 +209,7 @@ void RunFrame::add_recycling(report::RunReport& report, const memory::Recycling&
   report.recycle = report::recycle_totals(way, recycling, ports);
   for (const std::string& note : recycling_notes(recycling)) report.notes.push_back(note);
   auto nothing = report::nothing_recycled(way, *report.recycle, report.totals.rx.packets);
-  if (nothing && is_given(loaded_, "forward.recycle")) report.notes.push_back(*std::move(nothing));
+  if (nothing && loaded_.is_given("forward.recycle")) report.notes.push_back(*std::move(nothing));
 }
 
 }  // namespace warpline

@@ -34,10 +34,6 @@
 
 namespace warpline {
 
-/// Returns true if the user set it: by a flag, the environment or a file. `setting` is named as in the file,
-/// "forward.ctas".
-[[nodiscard]] bool is_given(const config::LoadedConfig& loaded, std::string_view setting);
-
 /// `RunFrame` is what the run of every command that drives ports consists of, in the order of the run: plan (place()),
 /// start_eal(), open the ports, announce(), launch(), supervise, begin_report(). A command derives from it, has the
 /// ports and what works on them as members of its own, and its `std::optional<runtime::Workers>` as the last of these:

@@ -107,8 +107,7 @@ class Attachment {
   void notify();
   void set_sleeping(bool sleeps);  ///< of the daemon
   [[nodiscard]] Misdeed misdeed() const { return misdeed_; }
-  void accuse(Misdeed misdeed) { misdeed_ = misdeed; }  ///< take() has no more for anybody
-  void tell_end(client::AreaEnd end);                   ///< the last that the client reads
+  void tell_end(client::AreaEnd end);  ///< the last that the client reads
   /// Reads what has woken the daemon. False: the client has hung up.
   [[nodiscard]] bool read_socket();
 
